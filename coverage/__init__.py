@@ -1,0 +1,1 @@
+"""Learners, chats, messages and the ledger of what has been read of them."""

@@ -1,0 +1,6 @@
+from django.apps import AppConfig
+
+
+class CoverageConfig(AppConfig):
+    name = "coverage"
+    verbose_name = "Chats and coverage"

@@ -1,0 +1,55 @@
+"""The one way to put work on a queue.
+
+PostgreSQL is the truth and Redis is a hint: a job is enqueued only after the transaction that made its row has
+committed, under an id derived from that row, so a second call for the same row is a no-op. When Redis cannot be
+reached the row stays ``queued`` and the reconciler enqueues it later; the caller's work is never lost.
+"""
+
+import logging
+from collections.abc import Callable
+
+import django_rq
+import redis
+from django.db import transaction
+from rq.exceptions import DuplicateJobError
+from rq.job import Job
+
+logger = logging.getLogger(__name__)
+
+CHATS = "chats"
+LIBRARY = "library"
+QUEUES = (CHATS, LIBRARY)
+
+JOB_TIMEOUT_SECONDS = 24 * 3600
+"""RQ's own timeout is a last resort; a run has its own lease and limits."""
+
+
+def enqueue_on_commit(queue: str, function: Callable[..., object], *args: object, job_id: str) -> None:
+    """Enqueue ``function(*args)`` on ``queue`` once the current transaction commits.
+
+    ``args`` are ids only: a job loads fresh rows. ``job_id`` is deterministic (no ``:`` in it).
+    """
+    transaction.on_commit(lambda: enqueue_now(queue, function, *args, job_id=job_id), robust=True)
+
+
+def enqueue_now(queue: str, function: Callable[..., object], *args: object, job_id: str) -> bool:
+    """Enqueue at once; False when the job is already there or Redis is away (both harmless)."""
+    try:
+        rq_queue = django_rq.get_queue(queue, commit_mode="auto")
+        _forget_finished(job_id, rq_queue.connection)
+        rq_queue.enqueue_call(
+            function, args=args, job_id=job_id, unique=True, timeout=JOB_TIMEOUT_SECONDS, result_ttl=3600
+        )
+    except DuplicateJobError:
+        return False
+    except redis.exceptions.RedisError as error:
+        logger.warning("Redis did not take job %s (%s); the reconciler will enqueue it.", job_id, error)
+        return False
+    return True
+
+
+def _forget_finished(job_id: str, connection: redis.Redis) -> None:
+    """Remove a job of this id that has ended, so that a deterministic id can be used again."""
+    job = Job.fetch_many([job_id], connection=connection)[0]
+    if job is not None and job.get_status(refresh=False) in {"finished", "failed", "stopped", "canceled"}:
+        job.delete()

@@ -1,0 +1,141 @@
+"""The transcript view: what an extractor sees of a message, and the fingerprint and token count of exactly that.
+
+Visible: the role, text parts, and tool parts with their inputs and outputs. Invisible: reasoning, ``data-*``,
+``step-start``, sources, files, part states, ids, times, and the whole of a system message, which is an instruction to
+a model and not something that was said. The fingerprint changes exactly when the view changes.
+"""
+
+import hashlib
+import json
+import math
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+VIEW_VERSION = "v1"
+STREAMING_TOOL_STATES = {"input-streaming"}
+
+
+class MalformedParts(ValueError):
+    """The parts of a message cannot be stored; the text says which part and why."""
+
+
+def transcript_view(role: str, parts: Iterable[Mapping[str, Any]]) -> dict[str, Any]:
+    """The view of one message: ``{"role", "parts": [{"type": "text", "text"} | {"type": "tool", …}]}``.
+
+    Parts are addressed by their index *in the view*, so an invisible part never moves an evidence anchor.
+    """
+    if role == "system":
+        return {"role": role, "parts": []}
+    visible = (_visible_part(part) for part in parts)
+    return {"role": role, "parts": [part for part in visible if part is not None]}
+
+
+def _visible_part(part: Mapping[str, Any]) -> dict[str, Any] | None:
+    kind = part.get("type", "")
+    if kind == "text":
+        text = part.get("text") or ""
+        return {"type": "text", "text": text} if text.strip() else None
+    if kind == "dynamic-tool" or kind.startswith("tool-"):
+        view: dict[str, Any] = {"type": "tool", "name": tool_name(part), "input": part.get("input")}
+        if part.get("output") is not None:
+            view["output"] = part["output"]
+        if part.get("errorText"):
+            view["error"] = part["errorText"]
+        if part.get("state") == "output-denied":
+            view["denied"] = True
+        return view
+    return None
+
+
+def tool_name(part: Mapping[str, Any]) -> str:
+    """The tool's name of a ``tool-<name>`` or ``dynamic-tool`` part."""
+    if part.get("type") == "dynamic-tool":
+        return str(part.get("toolName") or "")
+    return str(part.get("type", "")).removeprefix("tool-")
+
+
+def canonical_json(value: Any) -> str:
+    """One text per JSON value, unchanged by a round trip through PostgreSQL's ``jsonb``."""
+    return json.dumps(_canonical(value), ensure_ascii=False, sort_keys=True, separators=(",", ":"), allow_nan=False)
+
+
+def _canonical(value: Any) -> Any:
+    # jsonb keeps numbers as decimals: 1e2 comes back as 100, and so must not differ from 100.0 here.
+    if isinstance(value, float) and value.is_integer():
+        return int(value)
+    if isinstance(value, Mapping):
+        return {str(key): _canonical(item) for key, item in value.items()}
+    if isinstance(value, list | tuple):
+        return [_canonical(item) for item in value]
+    return value
+
+
+def fingerprint(view: Mapping[str, Any]) -> str:
+    """``v1:`` and the 128-bit blake2b of the view's canonical JSON, in hexadecimal."""
+    digest = hashlib.blake2b(canonical_json(view).encode(), digest_size=16).hexdigest()
+    return f"{VIEW_VERSION}:{digest}"
+
+
+def part_text(part: Mapping[str, Any]) -> str:
+    """A view part as text: a text part verbatim, a tool part as name, input and output in canonical JSON."""
+    if part["type"] == "text":
+        return part["text"]
+    shown = {key: part[key] for key in ("input", "output", "error", "denied") if part.get(key) is not None}
+    return f"{part['name']} {canonical_json(shown)}"
+
+
+def count_tokens(text_or_length: str | int) -> int:
+    """Tokens of a text, everywhere in the product: characters / 4, rounded up."""
+    length = text_or_length if isinstance(text_or_length, int) else len(text_or_length)
+    return math.ceil(length / 4)
+
+
+def view_tokens(view: Mapping[str, Any]) -> int:
+    """Tokens of a view; 0 exactly when it is empty, and then the message needs no coverage."""
+    return count_tokens(sum(len(part_text(part)) for part in view["parts"]))
+
+
+def is_streaming(parts: Iterable[Mapping[str, Any]]) -> bool:
+    """True while a text or tool part is still being written."""
+    return any(
+        part.get("state") in ("streaming", *STREAMING_TOOL_STATES) and part.get("type") != "reasoning"
+        or part.get("preliminary") is True
+        for part in parts
+    )
+
+
+def check_parts(parts: Any) -> list[dict[str, Any]]:
+    """The parts, if they can be stored unchanged; else MalformedParts naming the part and what is wrong."""
+    if not isinstance(parts, list):
+        raise MalformedParts(f"parts must be a list, not {type(parts).__name__}")
+    for index, part in enumerate(parts):
+        if not isinstance(part, dict) or not isinstance(part.get("type"), str):
+            raise MalformedParts(f"parts[{index}] must be an object with a text \"type\"")
+        if part["type"] == "text" and not isinstance(part.get("text"), str):
+            raise MalformedParts(f"parts[{index}].text must be a text")
+        check_storable(part, f"parts[{index}]")
+    return parts
+
+
+def check_storable(value: Any, where: str) -> None:
+    """Refuse what PostgreSQL cannot hold: NUL characters, lone surrogates, numbers that are not finite."""
+    if isinstance(value, str):
+        _check_text(value, where)
+    elif isinstance(value, dict):
+        for key, item in value.items():
+            _check_text(str(key), f"{where} (a key)")
+            check_storable(item, f"{where}.{key}")
+    elif isinstance(value, list):
+        for index, item in enumerate(value):
+            check_storable(item, f"{where}[{index}]")
+    elif isinstance(value, float) and not math.isfinite(value):
+        raise MalformedParts(f"{where}: {value} is not a finite number")
+
+
+def _check_text(text: str, where: str) -> None:
+    if "\x00" in text:
+        raise MalformedParts(f"{where}: NUL character at offset {text.index(chr(0))}")
+    try:
+        text.encode()
+    except UnicodeEncodeError as error:
+        raise MalformedParts(f"{where}: lone surrogate at offset {error.start}") from None

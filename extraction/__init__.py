@@ -1,0 +1,1 @@
+"""From chats to propositions and from documents to immutable text versions."""

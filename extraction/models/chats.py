@@ -1,0 +1,234 @@
+"""Runs over a chat, their batches, and what a batch's worker staged and the merge made of it."""
+
+from django.db import models
+from django.db.models import Q
+from django.db.models.functions import Now
+
+from coverage.ids import new_id
+from coverage.models import Chat
+from graphctx.models import Kind, Level, Proposition
+
+
+class Run(models.Model):
+    """One single-flight execution for a chat. The row is the truth; the queued job is a hint."""
+
+    class Status(models.TextChoices):
+        QUEUED = "queued"
+        RUNNING = "running"
+        SUCCEEDED = "succeeded"
+        FAILED = "failed"
+        ABORTED = "aborted"
+
+    class Mode(models.TextChoices):
+        DUE = "due", "while due"
+        REST = "rest", "the rest"
+
+    ACTIVE = (Status.QUEUED, Status.RUNNING)
+
+    id = models.UUIDField(primary_key=True, default=new_id, editable=False)
+    chat = models.ForeignKey(Chat, on_delete=models.CASCADE, related_name="runs")
+    mode = models.CharField(max_length=4, choices=Mode)
+    status = models.CharField(max_length=10, choices=Status, default=Status.QUEUED)
+    worker = models.CharField(max_length=40)
+    # Every write of a running job carries the token of its attempt; a new attempt changes it.
+    attempt = models.PositiveIntegerField(default=0)
+    attempt_token = models.UUIDField(null=True, blank=True)
+    lease_expires_at = models.DateTimeField(null=True, blank=True)
+    heartbeat_at = models.DateTimeField(null=True, blank=True)
+    recoveries = models.PositiveIntegerField(default=0)
+    abort_requested_at = models.DateTimeField(null=True, blank=True)
+    held_by = models.CharField(max_length=200, blank=True)
+    error = models.TextField(blank=True)
+    queued_at = models.DateTimeField(db_default=Now(), editable=False)
+    started_at = models.DateTimeField(null=True, blank=True)
+    finished_at = models.DateTimeField(null=True, blank=True)
+
+    class Meta:
+        ordering = ("-queued_at", "id")
+        constraints = [
+            # Single flight.
+            models.UniqueConstraint(
+                fields=("chat",), condition=Q(status__in=("queued", "running")), name="one_active_run_per_chat"
+            ),
+            models.CheckConstraint(
+                condition=~Q(status="running") | Q(attempt_token__isnull=False, lease_expires_at__isnull=False),
+                name="running_run_has_lease",
+            ),
+        ]
+        indexes = [
+            # The reconciler: queued runs, and running ones by lease.
+            models.Index(
+                fields=("status", "lease_expires_at"),
+                condition=Q(status__in=("queued", "running")),
+                name="run_active_by_lease",
+            ),
+        ]
+
+    def __str__(self) -> str:
+        return f"run {self.id} ({self.status})"
+
+    @property
+    def active(self) -> bool:
+        return self.status in self.ACTIVE
+
+
+class Batch(models.Model):
+    """One group of consecutive uncovered messages of a chat, read as one. A retry reuses the row and its messages."""
+
+    class Status(models.TextChoices):
+        RUNNING = "running"
+        SUCCEEDED = "succeeded"
+        FAILED = "failed", "failed, to be retried"
+        PARKED = "parked"
+        ABORTED = "aborted"
+
+    id = models.UUIDField(primary_key=True, default=new_id, editable=False)
+    chat = models.ForeignKey(Chat, on_delete=models.CASCADE, related_name="batches")
+    run = models.ForeignKey(Run, on_delete=models.CASCADE, related_name="batches")
+    status = models.CharField(max_length=10, choices=Status, default=Status.RUNNING)
+    attempt = models.PositiveIntegerField(default=1)
+    attempt_token = models.UUIDField()
+    failures = models.PositiveIntegerField(default=0)
+    first_position = models.PositiveIntegerField()
+    last_position = models.PositiveIntegerField()
+    tokens = models.PositiveIntegerField()
+    worker = models.CharField(max_length=40)
+    worker_version = models.CharField(max_length=80, blank=True)
+    # What the worker said when it finished: the completion reason, or why there was nothing.
+    reason = models.TextField(blank=True)
+    staged_count = models.PositiveIntegerField(null=True, blank=True)
+    refusals = models.PositiveIntegerField(default=0)
+    usage = models.JSONField(default=dict, blank=True)
+    error = models.TextField(blank=True)
+    created_at = models.DateTimeField(db_default=Now(), editable=False)
+    finished_at = models.DateTimeField(null=True, blank=True)
+
+    class Meta:
+        verbose_name_plural = "batches"
+        ordering = ("created_at", "id")
+        constraints = [
+            models.UniqueConstraint(fields=("chat",), condition=Q(status="running"), name="one_running_batch_per_chat"),
+            models.CheckConstraint(
+                condition=~Q(status="succeeded") | Q(staged_count__gt=0) | ~Q(reason=""),
+                name="empty_batch_says_why",
+            ),
+        ]
+        indexes = [
+            # Parked and in-flight overlays of a chat's messages.
+            models.Index(fields=("chat", "status"), name="batch_by_chat_and_status"),
+        ]
+
+    def __str__(self) -> str:
+        return f"messages {self.first_position}–{self.last_position} ({self.status})"
+
+    @property
+    def found_nothing(self) -> bool:
+        """A recorded success with no candidate; different from failed and from parked."""
+        return self.status == self.Status.SUCCEEDED and self.staged_count == 0
+
+
+class BatchMessage(models.Model):
+    """One message of a batch, as it was when the batch was formed. Immutable."""
+
+    batch = models.ForeignKey(Batch, on_delete=models.CASCADE, related_name="messages")
+    order = models.PositiveIntegerField()
+    message_id = models.CharField(max_length=200)
+    position = models.PositiveIntegerField()
+    fingerprint = models.CharField(max_length=64)
+    tokens = models.PositiveIntegerField()
+
+    class Meta:
+        ordering = ("batch", "order")
+        constraints = [
+            models.UniqueConstraint(fields=("batch", "order"), name="batch_message_order"),
+            models.UniqueConstraint(fields=("batch", "message_id"), name="message_once_per_batch"),
+        ]
+        indexes = [
+            # States of a chat's messages: which batches read this message id, under which fingerprint.
+            models.Index(fields=("message_id", "fingerprint"), name="batch_message_by_message"),
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.message_id} at {self.position}"
+
+
+class ReferenceEnvironment(models.Model):
+    """The immutable snapshot that a batch's worker explores."""
+
+    batch = models.OneToOneField(Batch, on_delete=models.CASCADE, primary_key=True, related_name="environment")
+    # {"chat", "range", "evidence": [...]}; see extraction/environment.py
+    content = models.JSONField()
+    content_hash = models.CharField(max_length=64)
+    created_at = models.DateTimeField(db_default=Now(), editable=False)
+
+    def __str__(self) -> str:
+        return f"environment of {self.batch_id}"
+
+
+class Candidate(models.Model):
+    """One flat staging record, made by one ``stage_candidate`` call. Immutable."""
+
+    SCHEMA_VERSION = 1
+
+    id = models.UUIDField(primary_key=True, default=new_id, editable=False)
+    schema_version = models.PositiveIntegerField(default=SCHEMA_VERSION)
+    batch = models.ForeignKey(Batch, on_delete=models.CASCADE, related_name="candidates")
+    # Staging belongs to one attempt: what a failed attempt staged is never merged.
+    attempt = models.PositiveIntegerField()
+    order = models.PositiveIntegerField()
+    kind = models.CharField(max_length=20, choices=Kind)
+    claim = models.CharField(max_length=500)
+    why_useful = models.CharField(max_length=500)
+    staleness = models.CharField(max_length=300, blank=True)
+    understanding = models.CharField(max_length=16, choices=Level, null=True, blank=True)  # noqa: DJ001
+    evidence = models.JSONField()
+    content_hash = models.CharField(max_length=64)
+    created_at = models.DateTimeField(db_default=Now(), editable=False)
+
+    class Meta:
+        ordering = ("batch", "attempt", "order")
+        constraints = [
+            models.UniqueConstraint(fields=("batch", "attempt", "content_hash"), name="candidate_staged_once"),
+            models.CheckConstraint(condition=~Q(claim="") & ~Q(why_useful=""), name="candidate_says_something"),
+            models.CheckConstraint(
+                condition=~Q(kind="working_assumption") | ~Q(staleness=""), name="assumption_says_how_it_fails"
+            ),
+            models.CheckConstraint(condition=Q(kind__in=Kind.values), name="candidate_kind_known"),
+        ]
+
+    def __str__(self) -> str:
+        return self.claim
+
+
+class Resolution(models.Model):
+    """Append-only record of what became of a candidate."""
+
+    class Outcome(models.TextChoices):
+        NEW = "new"
+        SAME = "same"
+        SUPERSEDES = "supersedes"
+        CONTRADICTS = "contradicts"
+        DISCARD = "discard"
+        PENDING = "pending"
+
+    id = models.UUIDField(primary_key=True, default=new_id, editable=False)
+    candidate = models.ForeignKey(Candidate, on_delete=models.CASCADE, related_name="resolutions")
+    outcome = models.CharField(max_length=12, choices=Outcome)
+    proposition = models.ForeignKey(
+        Proposition, on_delete=models.CASCADE, null=True, blank=True, related_name="resolutions"
+    )
+    reason = models.TextField(blank=True)
+    actor = models.CharField(max_length=200)
+    created_at = models.DateTimeField(db_default=Now(), editable=False)
+
+    class Meta:
+        ordering = ("created_at", "id")
+        constraints = [
+            models.CheckConstraint(
+                condition=Q(outcome__in=("discard", "pending")) | Q(proposition__isnull=False),
+                name="merged_candidate_names_proposition",
+            ),
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.outcome} by {self.actor}"

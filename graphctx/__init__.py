@@ -1,0 +1,1 @@
+"""The knowledge graph as context: propositions, embedding spaces, the exact scan, selection, steers."""

@@ -1,0 +1,220 @@
+"""State of the graph: propositions, their evidence, embedding spaces, vectors and steers."""
+
+from django.db import models
+from django.db.models import Exists, OuterRef, Q
+from django.db.models.functions import Now
+from pgvector.django import VectorField
+
+from coverage.ids import new_id
+from coverage.models import Chat, Learner
+
+
+class Level(models.TextChoices):
+    """How well the learner holds a proposition, as one piece of evidence shows it."""
+
+    SOLID = "solid", "solid"
+    SHAKY = "shaky", "shaky"
+    RESISTED = "resisted", "resisted"
+    NOT_YET_ENGAGED = "not_yet_engaged", "not yet engaged"
+    ACCEPTED = "accepted", "accepted"
+
+
+class Kind(models.TextChoices):
+    """What a candidate or proposition is about."""
+
+    FACT = "fact", "fact"
+    PREFERENCE = "preference", "preference"
+    WORKING_ASSUMPTION = "working_assumption", "working assumption"
+    CONSTRAINT = "constraint", "constraint"
+    DECISION = "decision", "decision"
+    OPEN_QUESTION = "open_question", "open question"
+    LESSON = "lesson", "lesson"
+
+
+def has_live_instance() -> Exists:
+    """A proposition whose quote still stands in at least one source."""
+    return Exists(Instance.objects.filter(proposition=OuterRef("pk"), live=True))
+
+
+class PropositionQuerySet(models.QuerySet):
+    def retrievable(self) -> "PropositionQuerySet":
+        """Live propositions with live evidence: what a steer may offer."""
+        return self.filter(has_live_instance(), state=Proposition.State.LIVE)
+
+
+class Proposition(models.Model):
+    """One claim in a learner's graph."""
+
+    class State(models.TextChoices):
+        LIVE = "live"
+        SUPERSEDED = "superseded"
+        FORGOTTEN = "forgotten"
+
+    id = models.UUIDField(primary_key=True, default=new_id, editable=False)
+    learner = models.ForeignKey(Learner, on_delete=models.CASCADE, related_name="propositions")
+    text = models.CharField(max_length=500)
+    kind = models.CharField(max_length=20, choices=Kind)
+    # Hash of the normalised text: the same claim is the same proposition.
+    identity = models.CharField(max_length=64)
+    state = models.CharField(max_length=12, choices=State, default=State.LIVE)
+    created_at = models.DateTimeField(db_default=Now(), editable=False)
+
+    objects = PropositionQuerySet.as_manager()
+
+    class Meta:
+        ordering = ("-created_at", "id")
+        constraints = [
+            models.UniqueConstraint(fields=("learner", "identity"), name="proposition_once_per_learner"),
+            models.CheckConstraint(condition=Q(kind__in=Kind.values), name="proposition_kind_known"),
+            models.CheckConstraint(
+                condition=Q(state__in=("live", "superseded", "forgotten")), name="proposition_state_known"
+            ),
+        ]
+        indexes = [
+            # The propositions list of one learner, newest first.
+            models.Index(fields=("learner", "-created_at", "id"), name="proposition_by_learner"),
+        ]
+
+    def __str__(self) -> str:
+        return self.text
+
+
+class Instance(models.Model):
+    """One piece of evidence for a proposition. Immutable but for ``live``, which follows its source."""
+
+    id = models.UUIDField(primary_key=True, default=new_id, editable=False)
+    proposition = models.ForeignKey(Proposition, on_delete=models.CASCADE, related_name="instances")
+    chat = models.ForeignKey(Chat, on_delete=models.CASCADE, null=True, blank=True, related_name="instances")
+    # The UIMessage id and place; rows of higher apps are named by plain ids.
+    message_id = models.CharField(max_length=200, blank=True)
+    position = models.PositiveIntegerField(null=True, blank=True)
+    document_id = models.CharField(max_length=80, blank=True)
+    extraction_id = models.CharField(max_length=120, blank=True)
+    fingerprint = models.CharField(max_length=64, blank=True)
+    # Index of the part in the transcript view, and the quote's span in that part's text, in characters.
+    part = models.PositiveIntegerField(default=0)
+    char_start = models.PositiveIntegerField()
+    char_end = models.PositiveIntegerField()
+    quote = models.TextField()
+    level = models.CharField(max_length=16, choices=Level, null=True, blank=True)  # noqa: DJ001 - no level is not a level
+    speaker = models.CharField(max_length=10)
+    occurred_at = models.DateTimeField(null=True, blank=True)
+    folded_at = models.DateTimeField(db_default=Now(), editable=False)
+    batch = models.UUIDField(null=True, blank=True)
+    live = models.BooleanField(default=True)
+
+    class Meta:
+        ordering = ("folded_at", "position", "id")
+        constraints = [
+            # Appending is idempotent: one piece of evidence counts once.
+            models.UniqueConstraint(
+                fields=(
+                    "proposition", "chat", "message_id", "document_id", "extraction_id",
+                    "fingerprint", "part", "char_start", "char_end",
+                ),
+                name="instance_once_per_evidence",
+                nulls_distinct=False,
+            ),
+            models.CheckConstraint(condition=Q(char_end__gt=models.F("char_start")), name="instance_span_not_empty"),
+            models.CheckConstraint(
+                condition=Q(level__isnull=True) | Q(level__in=Level.values), name="instance_level_known"
+            ),
+        ]  # fmt: skip
+        indexes = [
+            # "What stands on this message?" when its view changes, and on the chat page.
+            models.Index(fields=("chat", "message_id"), name="instance_by_message"),
+            models.Index(fields=("batch",), name="instance_by_batch"),
+        ]
+
+    def __str__(self) -> str:
+        return f"“{self.quote[:80]}”"
+
+
+class EmbeddingSpace(models.Model):
+    """One vector space: vectors of two spaces never meet."""
+
+    id = models.UUIDField(primary_key=True, default=new_id, editable=False)
+    name = models.CharField(max_length=80)
+    provider = models.CharField(max_length=40)
+    model = models.CharField(max_length=200)
+    revision = models.CharField(max_length=80)
+    runtime = models.CharField(max_length=40)
+    dimension = models.PositiveIntegerField()
+    query_format = models.CharField(max_length=200)
+    document_format = models.CharField(max_length=200)
+    max_tokens = models.PositiveIntegerField()
+    # Hash over every field above: the stamp that is compared before each scan.
+    stamp = models.CharField(max_length=64, unique=True)
+    active = models.BooleanField(default=False)
+    created_at = models.DateTimeField(db_default=Now(), editable=False)
+
+    class Meta:
+        constraints = [
+            models.UniqueConstraint(fields=("active",), condition=Q(active=True), name="one_active_embedding_space"),
+            models.CheckConstraint(condition=Q(dimension__gte=1), name="embedding_space_has_dimension"),
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.name} ({self.dimension})"
+
+
+class PropositionVector(models.Model):
+    """A proposition's vector in one space, unit length, float32."""
+
+    space = models.ForeignKey(EmbeddingSpace, on_delete=models.CASCADE, related_name="vectors")
+    proposition = models.ForeignKey(Proposition, on_delete=models.CASCADE, related_name="vectors")
+    # Repeated from the proposition, so that a learner's matrix is loaded from one table.
+    learner = models.ForeignKey(Learner, on_delete=models.CASCADE, related_name="+")
+    embedding = VectorField()
+
+    class Meta:
+        constraints = [
+            models.UniqueConstraint(fields=("space", "proposition"), name="one_vector_per_space_and_proposition"),
+        ]
+        indexes = [
+            # Loading one learner's matrix of one space.
+            models.Index(fields=("space", "learner"), name="vector_by_space_and_learner"),
+        ]
+
+    def __str__(self) -> str:
+        return f"vector of {self.proposition_id} in {self.space_id}"
+
+
+class Steer(models.Model):
+    """The one-shot "what this learner already knows" block of a chat. One per chat, for ever."""
+
+    class Status(models.TextChoices):
+        PREPARING = "preparing"
+        READY = "ready", "ready to deliver"
+        OFFERED = "offered"
+        DELIVERED = "delivered"
+        EMPTY = "empty", "nothing to offer"
+        FAILED = "failed"
+
+    # uuid5 of the chat's id: every retry, reload and regeneration finds the same row.
+    id = models.UUIDField(primary_key=True, editable=False)
+    chat = models.OneToOneField(Chat, on_delete=models.CASCADE, related_name="steer")
+    status = models.CharField(max_length=10, choices=Status, default=Status.PREPARING)
+    topic = models.TextField(blank=True)
+    budget = models.PositiveIntegerField()
+    space = models.ForeignKey(EmbeddingSpace, on_delete=models.SET_NULL, null=True, blank=True, related_name="+")
+    text = models.TextField(blank=True)
+    tokens = models.PositiveIntegerField(default=0)
+    count = models.PositiveIntegerField(default=0)
+    # The lines as offered: proposition id, text, level, similarity, tokens.
+    items = models.JSONField(default=list, blank=True)
+    reason = models.TextField(blank=True)
+    created_at = models.DateTimeField(db_default=Now(), editable=False)
+    ready_at = models.DateTimeField(null=True, blank=True)
+    delivered_at = models.DateTimeField(null=True, blank=True)
+
+    class Meta:
+        constraints = [
+            models.CheckConstraint(
+                condition=Q(status__in=("preparing", "ready", "offered", "delivered", "empty", "failed")),
+                name="steer_status_known",
+            ),
+        ]
+
+    def __str__(self) -> str:
+        return f"steer of {self.chat_id} ({self.status})"
