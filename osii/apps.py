@@ -1,0 +1,6 @@
+from django.apps import AppConfig
+
+
+class OsiiConfig(AppConfig):
+    name = "osii"
+    verbose_name = "OSII"

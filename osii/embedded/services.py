@@ -1,0 +1,54 @@
+"""The embedded servers of one home, together: started, shared, watched and stopped as one."""
+
+import threading
+from collections.abc import Sequence
+
+from .paths import EmbeddedError, Layout
+from .postgres import Postgres
+from .shares import Share
+from .valkey import Valkey
+
+Server = Postgres | Valkey
+
+
+class Services:
+    def __init__(self, layout: Layout, servers: Sequence[Server]) -> None:
+        self.layout = layout
+        self.servers = list(servers)
+        self._share = Share(layout.run)
+        self._turn = threading.Lock()  # the file locks are per process; threads of one process take turns here
+
+    def ensure(self) -> bool:
+        """Start what is not up and take a share; True when this call took it."""
+        with self._turn:
+            self.layout.prepare()
+            with self._share.starting():
+                first = not self._share.held
+                self._share.take()
+                for server in self.servers:
+                    if not server.up():
+                        server.start()
+                return first
+
+    def leave(self) -> bool:
+        """Give the share back and stop the servers when it was the last one; True when they were stopped."""
+        with self._turn:
+            if not self._share.held:
+                return False
+            with self._share.starting():
+                if not self._share.leave():
+                    return False
+                for server in self.servers:
+                    server.stop()
+                return True
+
+    def watch(self, stop: threading.Event, every: float) -> None:
+        """Look every `every` seconds and heal; returns when `stop` is set."""
+        from osii import console
+
+        while not stop.wait(every):
+            try:
+                if not all(server.up() for server in self.servers):
+                    self.ensure()
+            except EmbeddedError as error:
+                console.warn(str(error))

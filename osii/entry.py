@@ -1,0 +1,95 @@
+"""What happens around every management command: servers up, tables up to date, errors in one line.
+
+A person who types a command on a fresh clone gets its result without a step before it, and a wrong setting or an
+unreachable server answers with one line that says what to do.
+"""
+
+import os
+import signal
+import sys
+from collections.abc import Sequence
+
+from django.core.exceptions import ImproperlyConfigured
+
+NO_DATABASE = {
+    "",
+    "help",
+    "version",
+    "check",
+    "makemigrations",
+    "optimizemigration",
+    "startapp",
+    "startproject",
+    "makemessages",
+    "compilemessages",
+    "collectstatic",
+    "findstatic",
+    "diffsettings",
+    "sendtestemail",
+}
+# These look after the servers and tables themselves, or must see them as they are.
+OWN_START = {"up", "doctor"}
+NO_MIGRATION = {"migrate", "showmigrations", "sqlmigrate", "sqlflush", "dbshell", "inspectdb", "flush", "work", "test"}
+
+
+def main(argv: Sequence[str]) -> int:
+    """Run one command; returns the exit status."""
+    os.environ.setdefault("DJANGO_SETTINGS_MODULE", "osii.settings")
+    from osii import embedded
+
+    try:
+        _run(list(argv))
+    except ImproperlyConfigured as error:
+        return _stop(str(error))
+    except embedded.EmbeddedError as error:
+        return _stop(str(error))
+    except KeyboardInterrupt:
+        return 130
+    except BrokenPipeError:
+        # The reader has gone (`| head`); a second error at interpreter exit is avoided by closing quietly.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return 141
+    return 0
+
+
+def _run(argv: list[str]) -> None:
+    from django.conf import settings
+    from django.core.management import execute_from_command_line
+
+    settings.INSTALLED_APPS  # noqa: B018  a wrong setting stops here, before anything starts
+    name = command_name(argv)
+    if name in NO_DATABASE or asks_for_help(argv):
+        execute_from_command_line(argv)
+        return
+    _end_on_signals()
+    from osii import services
+
+    try:
+        if name not in OWN_START:
+            services.prepare(migrate=name not in NO_MIGRATION)
+        execute_from_command_line(argv)
+    except Exception as error:
+        line = services.explain(error)
+        if line is None or "--traceback" in argv:
+            raise
+        raise SystemExit(_stop(line)) from None
+
+
+def command_name(argv: Sequence[str]) -> str:
+    return argv[1] if len(argv) > 1 and not argv[1].startswith("-") else ""
+
+
+def asks_for_help(argv: Sequence[str]) -> bool:
+    return any(argument in {"-h", "--help", "--version"} for argument in argv[1:])
+
+
+def _end_on_signals() -> None:
+    """Leave through Python's own exit, so that the share in the embedded servers is given back."""
+    for number in (signal.SIGTERM, signal.SIGHUP):
+        if signal.getsignal(number) is signal.SIG_DFL:
+            signal.signal(number, lambda received, _frame: sys.exit(128 + received))
+
+
+def _stop(line: str) -> int:
+    sys.stderr.write(f"error: {line}\n")
+    return 1

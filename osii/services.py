@@ -1,0 +1,114 @@
+"""The database and Redis as a command finds them: reachable or not, tables up to date or not, and what to do."""
+
+from pathlib import Path
+
+import redis
+from django.apps import apps
+from django.conf import settings
+from django.core.management import call_command
+from django.db import DatabaseError, InterfaceError, OperationalError, connection
+
+from osii import console, embedded, env
+
+MIGRATION_LOCK = 0x05110001  # any number, as long as nothing else in the database uses it
+POSTGRES, VALKEY = "PostgreSQL", "Valkey"
+
+
+def prepare(*, migrate: bool) -> None:
+    """Start embedded servers and, where the database is embedded, bring its tables up to date.
+
+    A database that was given by URL belongs to its operator: `manage.py migrate` or `manage.py up` changes it.
+    """
+    embedded.ensure()
+    if not apps.ready:
+        import django
+
+        django.setup()
+    connection.ensure_connection()
+    if migrate and POSTGRES in embedded.needed():
+        migrate_if_pending()
+
+
+def pending_migrations() -> list[tuple[str, str]]:
+    """(app, name) of migrations on disk that the database has not seen; cheap, because it imports none of them."""
+    with connection.cursor() as cursor:
+        cursor.execute("SELECT to_regclass('django_migrations') IS NOT NULL")
+        applied = set()
+        if cursor.fetchone()[0]:
+            cursor.execute("SELECT app, name FROM django_migrations")
+            applied = set(cursor.fetchall())
+    found = []
+    for config in apps.get_app_configs():
+        directory = Path(config.path) / "migrations"
+        found += [(config.label, file.stem) for file in sorted(directory.glob("[!_]*.py"))]
+    return [migration for migration in found if migration not in applied]
+
+
+def migrate_if_pending() -> int:
+    """Apply pending migrations, one process at a time; returns how many there were."""
+    if not pending_migrations():
+        return 0
+    with connection.cursor() as cursor:
+        cursor.execute("SELECT pg_advisory_lock(%s)", [MIGRATION_LOCK])
+        try:
+            count = len(pending_migrations())
+            if count:
+                console.note(f"Bringing the database up to date ({count} migrations)")
+                call_command("migrate", verbosity=0, interactive=False)
+        finally:
+            cursor.execute("SELECT pg_advisory_unlock(%s)", [MIGRATION_LOCK])
+    return count
+
+
+def explain(error: BaseException) -> str | None:
+    """One line for a server that cannot be reached or used, with what to do; None for any other error."""
+    if isinstance(error, redis.ConnectionError | redis.TimeoutError):
+        return redis_line(error)
+    if not isinstance(error, DatabaseError | InterfaceError):
+        return None
+    text = str(error).strip()
+    if 'extension "vector"' in text:
+        return (
+            "the database has no pgvector, and this role may not create it: "
+            'have an administrator run CREATE EXTENSION vector in it (package "pgvector" on the server)'
+        )
+    if isinstance(error, OperationalError) and not reachable():
+        return database_line(error)
+    return None
+
+
+def reachable() -> bool:
+    """Whether a new connection to the database works now: other operational errors are not about reachability."""
+    try:
+        connection.close()
+        connection.ensure_connection()
+    except DatabaseError:
+        return False
+    return True
+
+
+def database_line(error: BaseException) -> str:
+    url = env.mask(embedded.database_url())
+    reason = last_line(error)
+    if POSTGRES in embedded.needed():
+        return f"the embedded PostgreSQL at {url} does not answer ({reason}): see {settings.OSII_HOME / 'logs'}"
+    return (
+        f"PostgreSQL at {url} cannot be used ({reason}): start it, correct DATABASE_URL, "
+        "or unset DATABASE_URL to use the embedded one"
+    )
+
+
+def redis_line(error: BaseException) -> str:
+    url = env.mask(embedded.redis_url())
+    reason = last_line(error)
+    if VALKEY in embedded.needed():
+        return f"the embedded Valkey at {url} does not answer ({reason}): see {settings.OSII_HOME / 'logs'}"
+    return (
+        f"Redis at {url} cannot be used ({reason}): start it, correct REDIS_URL, "
+        "or unset REDIS_URL to use the embedded one"
+    )
+
+
+def last_line(error: BaseException) -> str:
+    lines = str(error).strip().splitlines()
+    return lines[-1].strip() if lines else type(error).__name__

@@ -1,0 +1,195 @@
+"""All settings. Every environment variable of the project is read here, strictly; see docs/operations.md."""
+
+import contextlib
+import os
+import secrets
+import tempfile
+from urllib.parse import parse_qsl, unquote, urlsplit
+
+from csp.constants import NONE, SELF
+
+from osii import embedded, env
+
+# Before torch or a tokenizer can load: no idle spinning on few cores, nothing asks the network for weights.
+os.environ.setdefault("OMP_WAIT_POLICY", "passive")
+os.environ.setdefault("HF_HUB_OFFLINE", "1")
+os.environ.setdefault("TOKENIZERS_PARALLELISM", "false")
+
+BASE_DIR = env.BASE_DIR
+OSII_HOME = env.home()
+OSII_PORT = env.integer("OSII_PORT", 8000, least=1, most=65535)
+OSII_WORKERS = env.integer("OSII_WORKERS", 1, least=1, most=64)
+OSII_ADMIN_PASSWORD = env.string("OSII_ADMIN_PASSWORD")
+
+
+def secret_key() -> str:
+    """SECRET_KEY, or one generated into OSII_HOME; two processes that start at once agree on one."""
+    given = env.string("SECRET_KEY")
+    if given:
+        return given
+    kept = OSII_HOME / "secret_key"
+    try:
+        if not kept.exists():
+            embedded.make_home()
+            with tempfile.NamedTemporaryFile("w", dir=OSII_HOME, prefix="secret_key.", encoding="ascii") as fresh:
+                fresh.write(secrets.token_urlsafe(64))  # the file is made with mode 0600
+                fresh.flush()
+                with contextlib.suppress(FileExistsError):
+                    os.link(fresh.name, kept)  # the first one wins, complete
+        return kept.read_text(encoding="ascii")
+    except OSError as error:
+        raise env.wrong("OSII_HOME", str(OSII_HOME), f"a directory that can be written ({error.strerror})") from None
+
+
+DEBUG = env.boolean("DEBUG", default=False)
+SECRET_KEY = secret_key()
+ALLOWED_HOSTS = env.strings("ALLOWED_HOSTS", ["localhost", "127.0.0.1", "[::1]"])
+
+# --- Reading chats -------------------------------------------------------------------------------------------------
+
+EXTRACTION_CHUNK_TOKENS = env.integer("EXTRACTION_CHUNK_TOKENS", 4000, least=500, most=32000)
+EXTRACTION_MAX_FAILURES = env.integer("EXTRACTION_MAX_FAILURES", 3, least=1, most=100)
+EXTRACTION_LEASE_SECONDS = env.integer("EXTRACTION_LEASE_SECONDS", 60, least=5, most=3600)
+EXTRACTION_UNSETTLED_SECONDS = env.integer("EXTRACTION_UNSETTLED_SECONDS", 3600, least=1, most=30 * 86400)
+EXTRACTION_WORKER = env.choice("EXTRACTION_WORKER", ("rules", "llm"), "rules")
+
+# --- Models --------------------------------------------------------------------------------------------------------
+
+OSII_EMBEDDER = env.choice("OSII_EMBEDDER", ("minilm", "embeddinggemma", "hashing"), "minilm")
+OSII_LLM_PROVIDER = env.choice("OSII_LLM_PROVIDER", ("openai", "anthropic"), "openai")
+OSII_LLM_BASE_URL = env.url("OSII_LLM_BASE_URL", ("http", "https"))
+OSII_LLM_MODEL = env.string("OSII_LLM_MODEL")
+OSII_LLM_API_KEY = env.string("OSII_LLM_API_KEY")
+
+# --- Django --------------------------------------------------------------------------------------------------------
+
+INSTALLED_APPS = [
+    "django.contrib.admin",
+    "django.contrib.auth",
+    "django.contrib.contenttypes",
+    "django.contrib.sessions",
+    "django.contrib.messages",
+    "whitenoise.runserver_nostatic",
+    "django.contrib.staticfiles",
+    "django.contrib.humanize",
+    "django.contrib.postgres",
+    "django_htmx",
+    "django_rq",
+    "csp",
+    "coverage",
+    "graphctx",
+    "extraction",
+    "osii",
+]
+
+MIDDLEWARE = [
+    "django.middleware.security.SecurityMiddleware",
+    "whitenoise.middleware.WhiteNoiseMiddleware",
+    "csp.middleware.CSPMiddleware",
+    "django.contrib.sessions.middleware.SessionMiddleware",
+    "django.middleware.common.CommonMiddleware",
+    "django.middleware.csrf.CsrfViewMiddleware",
+    "django.contrib.auth.middleware.AuthenticationMiddleware",
+    "django.contrib.messages.middleware.MessageMiddleware",
+    "django.middleware.clickjacking.XFrameOptionsMiddleware",
+    "django_htmx.middleware.HtmxMiddleware",
+]
+
+ROOT_URLCONF = "osii.urls"
+WSGI_APPLICATION = "osii.wsgi.application"
+
+TEMPLATES = [
+    {
+        "BACKEND": "django.template.backends.django.DjangoTemplates",
+        "DIRS": [BASE_DIR / "templates"],
+        "APP_DIRS": True,
+        "OPTIONS": {
+            "context_processors": [
+                "django.template.context_processors.request",
+                "django.contrib.auth.context_processors.auth",
+                "django.contrib.messages.context_processors.messages",
+            ],
+        },
+    },
+]
+
+
+def database(url: str) -> dict:
+    """Django's database settings for a postgresql:// URL; its query parameters go to libpq, `host` may be a socket."""
+    parts = urlsplit(url)
+    options = dict(parse_qsl(parts.query))
+    return {
+        "ENGINE": "django.db.backends.postgresql",
+        "NAME": unquote(parts.path.lstrip("/")) or "osii",
+        "USER": unquote(parts.username or ""),
+        "PASSWORD": unquote(parts.password or ""),
+        "HOST": options.pop("host", "") or unquote(parts.hostname or ""),
+        "PORT": options.pop("port", "") or str(parts.port or ""),
+        "CONN_MAX_AGE": 60,
+        "CONN_HEALTH_CHECKS": True,
+        "OPTIONS": {"connect_timeout": "10", **options},
+    }
+
+
+DATABASES = {"default": database(embedded.database_url())}
+DEFAULT_AUTO_FIELD = "django.db.models.BigAutoField"
+
+# One queue per worker process: a worker on several queues can lose a job that it is killed with.
+CHATS_QUEUE = "chats"
+LIBRARY_QUEUE = "library"
+RQ_QUEUES = {name: {"URL": embedded.redis_url(), "DEFAULT_TIMEOUT": 3600} for name in (CHATS_QUEUE, LIBRARY_QUEUE)}
+RQ = {"COMMIT_MODE": "on_db_commit"}
+
+AUTH_PASSWORD_VALIDATORS = [
+    {"NAME": "django.contrib.auth.password_validation.UserAttributeSimilarityValidator"},
+    {"NAME": "django.contrib.auth.password_validation.MinimumLengthValidator"},
+    {"NAME": "django.contrib.auth.password_validation.CommonPasswordValidator"},
+    {"NAME": "django.contrib.auth.password_validation.NumericPasswordValidator"},
+]
+LOGIN_URL = "login"
+LOGIN_REDIRECT_URL = "/"
+LOGOUT_REDIRECT_URL = "login"
+
+LANGUAGE_CODE = "en-us"
+USE_I18N = False
+USE_TZ = True
+TIME_ZONE = "UTC"
+
+STATIC_URL = "static/"
+# Files are served from the apps' own folders: no collecting step between a clone and a page.
+WHITENOISE_USE_FINDERS = True
+WHITENOISE_AUTOREFRESH = DEBUG
+
+# --- Browser security ----------------------------------------------------------------------------------------------
+
+CONTENT_SECURITY_POLICY = {
+    "DIRECTIVES": {
+        "default-src": [SELF],
+        "img-src": [SELF, "data:"],
+        "object-src": [NONE],
+        "base-uri": [SELF],
+        "form-action": [SELF],
+        "frame-ancestors": [NONE],
+    },
+}
+SECURE_CONTENT_TYPE_NOSNIFF = True
+SECURE_REFERRER_POLICY = "same-origin"
+X_FRAME_OPTIONS = "DENY"
+SESSION_COOKIE_NAME = "osii_session"
+SESSION_COOKIE_HTTPONLY = True
+CSRF_COOKIE_NAME = "osii_csrf"
+
+# --- Logging: plain lines on stderr ----------------------------------------------------------------------------------
+
+LOGGING = {
+    "version": 1,
+    "disable_existing_loggers": False,
+    "formatters": {"plain": {"format": "{asctime} {levelname} {name}: {message}", "style": "{"}},
+    "handlers": {"stderr": {"class": "logging.StreamHandler", "formatter": "plain"}},
+    "root": {"handlers": ["stderr"], "level": "WARNING"},
+    "loggers": {
+        "django": {"level": "WARNING"},
+        "django.server": {"handlers": ["stderr"], "level": "INFO", "propagate": False},
+        **{name: {"level": "INFO"} for name in ("coverage", "graphctx", "extraction", "osii")},
+    },
+}

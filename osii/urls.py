@@ -1,0 +1,8 @@
+"""Routes of the whole project."""
+
+from django.contrib import admin
+from django.urls import path
+
+urlpatterns = [
+    path("admin/", admin.site.urls),
+]
