@@ -9,6 +9,8 @@ import time
 from pathlib import Path
 
 import redis
+from redis.backoff import NoBackoff
+from redis.retry import Retry
 
 from . import processes
 from .paths import EmbeddedError, Layout
@@ -33,7 +35,8 @@ class Valkey:
         """Decided by asking it; a socket file may be a dead server's."""
         if self._process is not None:
             self._process.poll()  # collects it when it has ended
-        client = redis.Redis(unix_socket_path=str(self.layout.valkey_socket), socket_timeout=5)
+        once = Retry(NoBackoff(), 0)  # the client's own patience would hold up every start
+        client = redis.Redis(unix_socket_path=str(self.layout.valkey_socket), socket_timeout=5, retry=once)
         try:
             return bool(client.ping())
         except redis.RedisError:
