@@ -39,17 +39,20 @@ def encode(value: Any) -> Any:
 class Command(BaseCommand):
     """Subclasses implement `run(**options)`, report with `progress` or `note`, and end with `result` or `fail`."""
 
+    has_json = True  # False for commands that run until they are stopped
     requires_system_checks: list[str] = []  # `manage.py check` and the tests run them; commands start faster without
 
     def add_arguments(self, parser: CommandParser) -> None:
-        parser.add_argument("--json", action="store_true", dest="as_json", help="print the result as one JSON object")
+        if self.has_json:
+            help_text = "print the result as one JSON object"
+            parser.add_argument("--json", action="store_true", dest="as_json", help=help_text)
         self.arguments(parser)
 
     def arguments(self, parser: CommandParser) -> None:
         """Add the command's own arguments."""
 
     def handle(self, *args: Any, **options: Any) -> None:
-        self.as_json = options["as_json"]
+        self.as_json = options.get("as_json", False)
         self.run(**options)
 
     def run(self, **options: Any) -> None:

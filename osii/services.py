@@ -60,6 +60,12 @@ def migrate_if_pending() -> int:
     return count
 
 
+def check_redis() -> str:
+    """The version of the Redis server; raises redis.ConnectionError when it does not answer."""
+    with redis.Redis.from_url(settings.RQ_QUEUES["chats"]["URL"]) as client:
+        return client.info("server")["redis_version"]
+
+
 def explain(error: BaseException) -> str | None:
     """One line for a server that cannot be reached or used, with what to do; None for any other error."""
     if isinstance(error, redis.ConnectionError | redis.TimeoutError):

@@ -135,9 +135,7 @@ DATABASES = {"default": database(embedded.database_url())}
 DEFAULT_AUTO_FIELD = "django.db.models.BigAutoField"
 
 # One queue per worker process: a worker on several queues can lose a job that it is killed with.
-CHATS_QUEUE = "chats"
-LIBRARY_QUEUE = "library"
-RQ_QUEUES = {name: {"URL": embedded.redis_url(), "DEFAULT_TIMEOUT": 3600} for name in (CHATS_QUEUE, LIBRARY_QUEUE)}
+RQ_QUEUES = {name: {"URL": embedded.redis_url(), "DEFAULT_TIMEOUT": 3600} for name in ("chats", "library")}
 RQ = {"COMMIT_MODE": "on_db_commit"}
 
 AUTH_PASSWORD_VALIDATORS = [

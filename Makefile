@@ -1,0 +1,51 @@
+# Everything runs from a virtual environment in .venv, which is made on first use and again when the lock changes.
+#   PYTHON=python3.12        another interpreter (3.11 or newer)
+#   TORCH_INDEX=<url>        an extra package index that has the CPU build of torch (see README)
+#   ARGS="..."               arguments for the command behind demo, run, test and bench
+
+PYTHON ?= python3
+TORCH_INDEX ?=
+ARGS ?=
+READY := .venv/.ready
+RUN := .venv/bin/python
+
+.DEFAULT_GOAL := help
+.PHONY: help demo run test lint bench lock
+
+help: ## list the targets
+	@sed -n 's/^\([a-z]*\):.*## \(.*\)/make \1	\2/p' Makefile | expand -t 14
+
+demo: $(READY) ## set everything up and run the main job on the sample chats and documents
+	@$(RUN) manage.py demo $(ARGS)
+
+run: $(READY) ## serve the dashboard on 127.0.0.1:8000, with workers; Ctrl-C stops it
+	@$(RUN) manage.py up $(ARGS)
+
+test: $(READY) ## run the tests
+	@$(RUN) -m pytest -n auto $(ARGS)
+
+lint: $(READY) ## check style, formatting, import direction and that no migration is missing
+	@$(RUN) -m ruff check .
+	@$(RUN) -m ruff format --check .
+	@$(RUN) -c 'from importlinter.cli import lint_imports_command as lint; lint()'
+	@$(RUN) -W 'ignore:Got an error checking' manage.py makemigrations --check --dry-run
+
+bench: $(READY) ## measure speed side by side and print a table
+	@$(RUN) manage.py bench $(ARGS)
+
+lock: ## write requirements.lock anew from pyproject.toml, in an environment of its own
+	@$(PYTHON) -m venv --clear var/lock
+	@$(PYTHON) -c 'import tomllib; p = tomllib.load(open("pyproject.toml", "rb")); print("\n".join(p["project"]["dependencies"] + p["dependency-groups"]["dev"]))' > var/lock/direct.txt
+	@var/lock/bin/python -m pip install -r var/lock/direct.txt $(if $(TORCH_INDEX),--extra-index-url "$(TORCH_INDEX)")
+	@{ sed -n '/^#/p' requirements.lock; \
+	   var/lock/bin/python -m pip freeze --all | sed 's/+cpu$$//' | grep -v -E '^(pip|wheel)==|^(nvidia|cuda|triton)'; } > var/lock/new.txt
+	@mv var/lock/new.txt requirements.lock
+	@rm -rf var/lock
+
+$(READY): requirements.lock
+	@command -v "$(PYTHON)" > /dev/null || { echo "error: $(PYTHON) was not found: install Python 3.11 or newer, or name one: make PYTHON=/path/to/python3" >&2; exit 1; }
+	@"$(PYTHON)" -c 'import sys; sys.exit(sys.version_info < (3, 11))' || { echo "error: $(PYTHON) is $$("$(PYTHON)" --version 2>&1), but Python 3.11 or newer is needed: make PYTHON=/path/to/python3" >&2; exit 1; }
+	@test -x .venv/bin/python && .venv/bin/python -m pip --version > /dev/null 2>&1 || "$(PYTHON)" -m venv --clear .venv || { rm -rf .venv; echo "error: $(PYTHON) could not make a virtual environment (on Debian and Ubuntu: apt install python3-venv)" >&2; exit 1; }
+	@echo "Installing the pinned packages into .venv (once; a few minutes)"
+	@$(RUN) -m pip install --disable-pip-version-check --no-input -r requirements.lock $(if $(TORCH_INDEX),--extra-index-url "$(TORCH_INDEX)")
+	@touch $(READY)
