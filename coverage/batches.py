@@ -4,15 +4,20 @@ from collections.abc import Iterable
 from typing import Protocol, TypeVar
 
 
-class Readable(Protocol):
-    """What batching needs of a message: its place, its size, whether it has content and may be read now."""
+class Sized(Protocol):
+    """A message's size in tokens."""
 
-    position: int
     tokens: int
+
+
+class Readable(Sized, Protocol):
+    """What batching needs besides: whether the message may be read now."""
+
     extractable: bool
 
 
 R = TypeVar("R", bound=Readable)
+S = TypeVar("S", bound=Sized)
 
 
 def first_batch(rows: Iterable[R], budget: int) -> list[R]:
@@ -38,13 +43,13 @@ def first_batch(rows: Iterable[R], budget: int) -> list[R]:
     return group
 
 
-def context_before(rows: Iterable[R], first_position: int, budget: int) -> list[R]:
-    """The nearest messages before ``first_position`` that fit into ``budget`` tokens, in transcript order.
+def context_before(rows_backwards: Iterable[S], budget: int) -> list[S]:
+    """Of the messages before a batch, given nearest first: those that fit into ``budget`` tokens, in transcript order.
 
     They are shown read-only so that an answer is not read without its question; they are never counted or citable.
     """
-    shown: list[R] = []
-    for row in reversed([row for row in rows if row.position < first_position and row.tokens]):
+    shown: list[S] = []
+    for row in rows_backwards:
         budget -= row.tokens
         if budget < 0:
             break

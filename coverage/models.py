@@ -107,7 +107,9 @@ class Message(models.Model):
             models.UniqueConstraint(fields=("chat", "message_id"), name="message_id_once_per_chat"),
             # Deferred, so that one transaction may renumber a transcript.
             models.UniqueConstraint(
-                fields=("chat", "position"), name="message_position_once_per_chat", deferrable=models.Deferrable.DEFERRED
+                fields=("chat", "position"),
+                name="message_position_once_per_chat",
+                deferrable=models.Deferrable.DEFERRED,
             ),
             models.CheckConstraint(condition=Q(role__in=("system", "user", "assistant")), name="message_role_known"),
             models.CheckConstraint(

@@ -98,7 +98,7 @@ def view_tokens(view: Mapping[str, Any]) -> int:
 def is_streaming(parts: Iterable[Mapping[str, Any]]) -> bool:
     """True while a text or tool part is still being written."""
     return any(
-        part.get("state") in ("streaming", *STREAMING_TOOL_STATES) and part.get("type") != "reasoning"
+        (part.get("state") in ("streaming", *STREAMING_TOOL_STATES) and part.get("type") != "reasoning")
         or part.get("preliminary") is True
         for part in parts
     )
@@ -110,7 +110,7 @@ def check_parts(parts: Any) -> list[dict[str, Any]]:
         raise MalformedParts(f"parts must be a list, not {type(parts).__name__}")
     for index, part in enumerate(parts):
         if not isinstance(part, dict) or not isinstance(part.get("type"), str):
-            raise MalformedParts(f"parts[{index}] must be an object with a text \"type\"")
+            raise MalformedParts(f'parts[{index}] must be an object with a text "type"')
         if part["type"] == "text" and not isinstance(part.get("text"), str):
             raise MalformedParts(f"parts[{index}].text must be a text")
         check_storable(part, f"parts[{index}]")

@@ -7,19 +7,18 @@ it. Reasoning never enters: it is not in the transcript view.
 """
 
 import hashlib
-import re
 from collections.abc import Iterable, Sequence
 from typing import Any
 
 from coverage.models import Chat, Message
 from coverage.view import canonical_json, part_text, transcript_view
+from graphctx import fence
 
 SUMMARY_CHARACTERS = 240
 EXCERPT_CHARACTERS = 2048
 OVERVIEW_CHARACTERS = 500
 INDEX_ENTRIES = 50
 
-STEER_FENCE = re.compile(r"<osii-context\b.*?(?:</osii-context>|\Z)", re.DOTALL | re.IGNORECASE)
 MASK = "\N{LIGHT SHADE}"
 
 
@@ -44,11 +43,15 @@ def content_hash(content: dict[str, Any]) -> str:
 
 def mask_injected(text: str) -> str:
     """``text`` with every steer block replaced character by character, so that spans stay right."""
-    return STEER_FENCE.sub(lambda match: MASK * len(match.group()), text)
+    for start, end in fence.blocks(text):
+        text = text[:start] + MASK * (end - start) + text[end:]
+    return text
 
 
 def _topic(chat: Chat) -> str:
-    first = Message.objects.filter(chat=chat, role=Message.Role.USER, position__isnull=False).order_by("position").first()
+    first = (
+        Message.objects.filter(chat=chat, role=Message.Role.USER, position__isnull=False).order_by("position").first()
+    )
     if first is None:
         return ""
     texts = [part["text"] for part in transcript_view(first.role, first.parts)["parts"] if part["type"] == "text"]

@@ -1,0 +1,56 @@
+"""What must always hold of chats and the ledger; each violation is one line of text."""
+
+from collections.abc import Iterator
+
+from django.db import connection
+
+from .models import Message
+from .view import fingerprint, is_streaming, transcript_view, view_tokens
+
+OVERDRAWN = """
+SELECT chat_id, fingerprint, sum(CASE kind WHEN 'cover' THEN 1 ELSE -1 END) AS balance
+FROM coverage_coverageentry GROUP BY chat_id, fingerprint
+HAVING sum(CASE kind WHEN 'cover' THEN 1 ELSE -1 END) < 0
+"""
+GAPS = """
+SELECT chat_id FROM coverage_message WHERE position IS NOT NULL
+GROUP BY chat_id HAVING count(*) <> max(position) OR min(position) <> 1
+"""
+
+
+def check() -> Iterator[str]:
+    """Violations of coverage: derived columns, transcript order, the ledger and its guard."""
+    yield from _derived_columns()
+    with connection.cursor() as cursor:
+        cursor.execute(OVERDRAWN)
+        for chat, mark, balance in cursor.fetchall():
+            yield f"chat {chat}: the ledger's sum for {mark} is {balance}"
+        cursor.execute(GAPS)
+        for (chat,) in cursor.fetchall():
+            yield f"chat {chat}: the positions of its transcript are not 1, 2, 3…"
+    yield from missing_guards("coverage_coverageentry")
+
+
+def _derived_columns() -> Iterator[str]:
+    for message in Message.objects.iterator(chunk_size=500):
+        view = transcript_view(message.role, message.parts)
+        where = f"chat {message.chat_id}, message {message.message_id}"
+        if message.fingerprint != fingerprint(view):
+            yield f"{where}: the stored fingerprint is not that of its view"
+        if message.tokens != view_tokens(view):
+            yield f"{where}: {message.tokens} tokens stored, {view_tokens(view)} in its view"
+        if message.streaming != is_streaming(message.parts):
+            yield f"{where}: streaming is stored as {message.streaming}"
+
+
+def missing_guards(*tables: str) -> Iterator[str]:
+    """Guarded tables whose trigger is gone or disabled."""
+    with connection.cursor() as cursor:
+        cursor.execute(
+            "SELECT tgrelid::regclass::text FROM pg_trigger WHERE tgname = tgrelid::regclass::text || '_guard' "
+            "AND tgenabled = 'O'"
+        )
+        guarded = {row[0] for row in cursor.fetchall()}
+    for table in tables:
+        if table not in guarded:
+            yield f"table {table}: its append-only trigger is missing or disabled"

@@ -1,0 +1,109 @@
+"""What must always hold of runs, batches, candidates and propositions; each violation is one line of text."""
+
+from collections.abc import Iterator
+
+from django.db import connection
+from django.db.models import Q
+from django.utils import timezone
+
+from coverage.invariants import missing_guards
+
+from .environment import content_hash
+from .models import Batch, Candidate, ReferenceEnvironment, Run
+from .quotes import find_quote
+
+GUARDED = (
+    "graphctx_instance",
+    "extraction_batchmessage",
+    "extraction_referenceenvironment",
+    "extraction_candidate",
+    "extraction_resolution",
+    "extraction_extractionversion",
+    "extraction_promotion",
+)
+
+# Each succeeded batch wrote exactly one cover line per message it holds, and no other batch wrote any.
+LEDGER_OF_BATCHES = """
+WITH lines AS (
+    SELECT batch, count(*) AS n FROM coverage_coverageentry WHERE kind = 'cover' AND batch IS NOT NULL GROUP BY batch
+), held AS (
+    SELECT b.id, count(m.id) AS n FROM extraction_batch b LEFT JOIN extraction_batchmessage m ON m.batch_id = b.id
+    WHERE b.status = 'succeeded' GROUP BY b.id
+)
+SELECT COALESCE(held.id, lines.batch), COALESCE(held.n, 0), COALESCE(lines.n, 0)
+FROM held FULL JOIN lines ON lines.batch = held.id
+WHERE COALESCE(held.n, 0) <> COALESCE(lines.n, 0)
+"""
+
+# Read at most once: no message version is covered more often than there are messages with it, but for releases.
+READ_TWICE = """
+SELECT b.chat_id, m.message_id, m.fingerprint, count(*) FROM extraction_batchmessage m
+JOIN extraction_batch b ON b.id = m.batch_id AND b.status = 'succeeded'
+GROUP BY b.chat_id, m.message_id, m.fingerprint HAVING count(*) > 1 + (
+    SELECT count(*) FROM coverage_coverageentry e
+    WHERE e.chat_id = b.chat_id AND e.fingerprint = m.fingerprint AND e.kind = 'release')
+"""
+
+WITHOUT_EVIDENCE = """
+SELECT p.id FROM graphctx_proposition p
+WHERE NOT EXISTS (SELECT 1 FROM graphctx_instance i WHERE i.proposition_id = p.id)
+"""
+
+UNRESOLVED = """
+SELECT c.id FROM extraction_candidate c JOIN extraction_batch b ON b.id = c.batch_id
+WHERE b.status = 'succeeded' AND c.attempt = b.attempt
+  AND NOT EXISTS (SELECT 1 FROM extraction_resolution r WHERE r.candidate_id = c.id)
+"""
+
+
+def check() -> Iterator[str]:
+    """Violations over runs, batches, environments, candidates and the graph."""
+    with connection.cursor() as cursor:
+        cursor.execute(LEDGER_OF_BATCHES)
+        for batch, held, lines in cursor.fetchall():
+            yield f"batch {batch}: {held} messages read but {lines} cover lines in the ledger"
+        cursor.execute(READ_TWICE)
+        for chat, message, mark, count in cursor.fetchall():
+            yield f"chat {chat}, message {message}: version {mark} was read {count} times"
+        cursor.execute(WITHOUT_EVIDENCE)
+        for (proposition,) in cursor.fetchall():
+            yield f"proposition {proposition}: no instance, so no evidence"
+        cursor.execute(UNRESOLVED)
+        for (candidate,) in cursor.fetchall():
+            yield f"candidate {candidate}: merged batch, but no resolution"
+    yield from _environments()
+    yield from _quotes()
+    yield from _counts()
+    yield from _orphans()
+    yield from missing_guards(*GUARDED)
+
+
+def _environments() -> Iterator[str]:
+    for row in ReferenceEnvironment.objects.iterator(chunk_size=50):
+        if row.content_hash != content_hash(row.content):
+            yield f"batch {row.batch_id}: its environment is not what was stored"
+
+
+def _quotes() -> Iterator[str]:
+    """Every quote stands in the environment it was taken from."""
+    for candidate in Candidate.objects.select_related("batch__environment").iterator(chunk_size=200):
+        entries = {entry["id"]: entry for entry in candidate.batch.environment.content["evidence"]}
+        for item in candidate.evidence:
+            entry = entries.get(item["id"])
+            if entry is None or find_quote(entry["text"], item["quote"] or item["excerpt"]) is None:
+                yield f"candidate {candidate.pk}: evidence {item['id']} does not stand in its environment"
+
+
+def _counts() -> Iterator[str]:
+    for batch in Batch.objects.filter(status=Batch.Status.SUCCEEDED).iterator():
+        staged = batch.candidates.filter(attempt=batch.attempt).count()
+        if staged != batch.staged_count:
+            yield f"batch {batch.pk}: finished with {batch.staged_count} candidates but holds {staged}"
+
+
+def _orphans() -> Iterator[str]:
+    for run in Run.objects.filter(status=Run.Status.RUNNING, lease_expires_at__lt=timezone.now()):
+        yield f"run {run.pk}: running, but its lease expired at {run.lease_expires_at:%Y-%m-%d %H:%M:%S} UTC"
+    open_batches = Batch.objects.filter(status=Batch.Status.RUNNING)
+    for batch in open_batches.filter(~Q(run__status__in=Run.ACTIVE)):
+        yield f"batch {batch.pk}: open, but its run is {batch.run.status}"

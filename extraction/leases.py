@@ -1,0 +1,116 @@
+"""A run's lease: claimed by one conditional UPDATE, kept alive by a thread, checked before every write."""
+
+import logging
+import os
+import platform
+import threading
+import uuid
+from datetime import timedelta
+from types import TracebackType
+from uuid import UUID
+
+from django.conf import settings
+from django.db import DatabaseError, connection
+from django.db.models import F
+from django.utils import timezone
+
+from .models import Run
+
+logger = logging.getLogger(__name__)
+
+
+class LeaseLost(Exception):
+    """This attempt no longer holds the run: another one took it over, or it ended."""
+
+
+class RunAborted(Exception):
+    """Someone asked for this run to stop."""
+
+
+def claim(run_id: UUID) -> Run | None:
+    """Claim a queued run for this process; None when it is not queued (any more)."""
+    now = timezone.now()
+    claimed = Run.objects.filter(pk=run_id, status=Run.Status.QUEUED).update(
+        status=Run.Status.RUNNING,
+        attempt=F("attempt") + 1,
+        attempt_token=uuid.uuid4(),
+        lease_expires_at=now + lease_length(),
+        heartbeat_at=now,
+        started_at=now,
+        held_by=f"{platform.node()}:{os.getpid()}",
+    )
+    return Run.objects.select_related("chat__learner").get(pk=run_id) if claimed else None
+
+
+def lease_length() -> timedelta:
+    return timedelta(seconds=settings.EXTRACTION_LEASE_SECONDS)
+
+
+class Lease:
+    """Keeps a claimed run's lease alive while its holder works.
+
+    The thread has a database connection of its own, so a long step does not let the lease expire; a process that is
+    killed stops renewing, and the reconciler gives the run to another.
+    """
+
+    def __init__(self, run: Run) -> None:
+        self._run_id = run.pk
+        self._token = run.attempt_token
+        self._stop = threading.Event()
+        self._lost = threading.Event()
+        self._thread = threading.Thread(target=self._renew_until_stopped, name=f"lease-{run.pk}", daemon=True)
+
+    def __enter__(self) -> "Lease":
+        self._thread.start()
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._stop.set()
+        self._thread.join()
+
+    def _renew_until_stopped(self) -> None:
+        try:
+            while not self._stop.wait(settings.EXTRACTION_LEASE_SECONDS / 4):
+                try:
+                    self._renew()
+                except DatabaseError as error:
+                    logger.warning("Could not renew the lease of run %s: %s", self._run_id, error)
+                    connection.close()
+        finally:
+            connection.close()
+
+    def _renew(self) -> None:
+        now = timezone.now()
+        kept = Run.objects.filter(pk=self._run_id, attempt_token=self._token, status=Run.Status.RUNNING).update(
+            heartbeat_at=now, lease_expires_at=now + lease_length()
+        )
+        if not kept:
+            self._lost.set()
+            self._stop.set()
+
+    def checkpoint(self) -> None:
+        """Between steps: raise when the run was aborted or is no longer ours."""
+        if self._lost.is_set():
+            raise LeaseLost(f"run {self._run_id} is no longer ours")
+        row = Run.objects.filter(pk=self._run_id).values("attempt_token", "status", "abort_requested_at").first()
+        self._judge(row)
+
+    def guard(self) -> Run:
+        """Inside a transaction: lock the run and prove that this attempt still holds it."""
+        run = Run.objects.select_for_update(no_key=True).filter(pk=self._run_id).first()
+        row = run and {
+            "attempt_token": run.attempt_token,
+            "status": run.status,
+            "abort_requested_at": run.abort_requested_at,
+        }
+        self._judge(row)
+        assert run is not None
+        return run
+
+    def _judge(self, row: dict[str, object] | None) -> None:
+        if row is None or row["attempt_token"] != self._token or row["status"] != Run.Status.RUNNING:
+            raise LeaseLost(f"run {self._run_id} is no longer ours")
+        if row["abort_requested_at"] is not None:
+            raise RunAborted(f"run {self._run_id} was aborted")

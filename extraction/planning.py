@@ -1,0 +1,101 @@
+"""Which messages the next batch reads: a failed batch again as it was, else the oldest uncovered ones."""
+
+import uuid
+from collections.abc import Sequence
+
+from django.conf import settings
+from django.db.models import QuerySet
+
+from coverage.batches import context_before, first_batch
+from coverage.models import Chat, Message, MessageCoverage
+
+from .models import Batch, BatchMessage, Run
+from .selectors import EXTRACTABLE, PARKED, due_tokens, message_states
+from .workers import get_worker
+
+CONTEXT_SHARE = 5
+"""Read-only context takes at most this fraction (1 in 5) of the chunk budget."""
+
+
+def open_batch(run: Run, chat: Chat) -> Batch | None:
+    """The next batch of the run, stored as running with its messages; None when nothing is to be read.
+
+    The caller holds the chat's lock. An automatic run goes on while the uncovered total reaches the chunk budget;
+    "the rest" drains everything and gives each parked batch one more attempt.
+    """
+    rows = message_states(chat.pk)
+    budget = settings.EXTRACTION_CHUNK_TOKENS
+    if run.mode == Run.Mode.DUE and due_tokens(rows) < budget:
+        return None
+    retried = _failed_batch(chat, rows)
+    if retried is None and run.mode == Run.Mode.REST:
+        retried = _parked_batch(run, chat, rows)
+    if retried is not None:
+        return _reopen(retried, run)
+    group = first_batch(rows, budget)
+    return _create(run, chat, group) if group else None
+
+
+def _failed_batch(chat: Chat, rows: Sequence[MessageCoverage]) -> Batch | None:
+    """The oldest failed batch whose messages all still wait, unchanged: its failures count on exactly these."""
+    waiting = {(row.message_id, row.fingerprint) for row in rows if row.state in EXTRACTABLE}
+    return _whole(Batch.objects.filter(chat=chat, status=Batch.Status.FAILED), waiting)
+
+
+def _parked_batch(run: Run, chat: Chat, rows: Sequence[MessageCoverage]) -> Batch | None:
+    parked = {(row.message_id, row.fingerprint) for row in rows if row.state == PARKED}
+    # A parked batch that this very run already tried keeps its place: one more attempt, not an endless loop.
+    batches = Batch.objects.filter(chat=chat, status=Batch.Status.PARKED).exclude(run=run)
+    return _whole(batches, parked)
+
+
+def _whole(batches: QuerySet[Batch], waiting: set[tuple[str, str]]) -> Batch | None:
+    for batch in batches.prefetch_related("messages").order_by("first_position", "created_at"):
+        if all((message.message_id, message.fingerprint) in waiting for message in batch.messages.all()):
+            return batch
+    return None
+
+
+def _reopen(batch: Batch, run: Run) -> Batch:
+    batch.run = run
+    batch.status = Batch.Status.RUNNING
+    batch.attempt += 1
+    batch.attempt_token = uuid.uuid4()
+    batch.worker = run.worker
+    batch.worker_version = get_worker(run.worker).version
+    batch.finished_at = None
+    batch.save()
+    return batch
+
+
+def _create(run: Run, chat: Chat, group: Sequence[MessageCoverage]) -> Batch:
+    batch = Batch.objects.create(
+        chat=chat,
+        run=run,
+        attempt_token=uuid.uuid4(),
+        first_position=group[0].position,
+        last_position=group[-1].position,
+        tokens=sum(row.tokens for row in group),
+        worker=run.worker,
+        worker_version=get_worker(run.worker).version,
+    )
+    BatchMessage.objects.bulk_create(
+        BatchMessage(
+            batch=batch,
+            order=order,
+            message_id=row.message_id,
+            position=row.position,
+            fingerprint=row.fingerprint,
+            tokens=row.tokens,
+        )
+        for order, row in enumerate(group, start=1)
+    )
+    return batch
+
+
+def read_only_context(chat: Chat, first_position: int) -> list[Message]:
+    """The messages right before ``first_position`` that fit into a fifth of the chunk budget."""
+    budget = settings.EXTRACTION_CHUNK_TOKENS // CONTEXT_SHARE
+    # Every message with content takes at least one token, so no more than ``budget`` of them can fit.
+    before = Message.objects.filter(chat=chat, position__lt=first_position, tokens__gt=0).order_by("-position")
+    return context_before(before[:budget].iterator(chunk_size=50), budget)

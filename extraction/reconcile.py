@@ -1,0 +1,85 @@
+"""Making queues agree with rows: what never started is enqueued, what lost its worker is given to another."""
+
+import logging
+from collections import Counter
+from datetime import timedelta
+
+import django_rq
+import redis
+from django.db import transaction
+from django.db.models import F
+from django.utils import timezone
+from rq.registry import clean_registries
+
+from coverage.queueing import QUEUES
+
+from .models import Batch, Run
+from .services import enqueue_run
+
+logger = logging.getLogger(__name__)
+
+MAX_RECOVERIES = 10
+"""Workers lost outside any batch count on no batch; a run that is lost this often is failed for good."""
+QUEUED_GRACE = timedelta(seconds=5)
+
+
+def reconcile_runs(*, dry_run: bool = False) -> Counter[str]:
+    """Recover expired runs and enqueue waiting ones; returns counts by what was (or would be) done.
+
+    Losing every Redis key loses no work: each queued row is enqueued again, and an id that is still there is left.
+    """
+    done: Counter[str] = Counter()
+    now = timezone.now()
+    expired = Run.objects.filter(status=Run.Status.RUNNING, lease_expires_at__lt=now)
+    waiting = Run.objects.filter(status=Run.Status.QUEUED, queued_at__lt=now - QUEUED_GRACE)
+    if dry_run:
+        return Counter(recovered=expired.count(), waiting=waiting.count())
+    for run in expired:
+        done[_recover(run)] += 1
+    for run in waiting:
+        with transaction.atomic():
+            enqueue_run(run)
+        done["enqueued"] += 1
+    _clean_registries()
+    return done
+
+
+def _recover(run: Run) -> str:
+    """Take an expired run from its lost worker. Conditional, so a worker that just renewed keeps it."""
+    spent = run.recoveries >= MAX_RECOVERIES
+    ended = {
+        "status": Run.Status.FAILED,
+        "error": f"its worker was lost {run.recoveries + 1} times",
+        "finished_at": timezone.now(),
+    }
+    if run.abort_requested_at is not None:
+        ended |= {"status": Run.Status.ABORTED, "error": ""}
+    again = {"status": Run.Status.QUEUED, "queued_at": timezone.now()}
+    ends = spent or run.abort_requested_at is not None
+    with transaction.atomic():
+        taken = Run.objects.filter(
+            pk=run.pk,
+            status=Run.Status.RUNNING,
+            attempt_token=run.attempt_token,
+            lease_expires_at__lt=timezone.now(),
+        ).update(
+            attempt_token=None, lease_expires_at=None, recoveries=F("recoveries") + 1, **(ended if ends else again)
+        )
+        if not taken:
+            return "kept"
+        if ends:
+            Batch.objects.filter(run=run, status=Batch.Status.RUNNING).update(
+                status=Batch.Status.ABORTED, finished_at=timezone.now()
+            )
+            return "ended"
+        enqueue_run(run)
+    logger.info("Run %s lost its worker %s and waits again", run.pk, run.held_by)
+    return "recovered"
+
+
+def _clean_registries() -> None:
+    try:
+        for name in QUEUES:
+            clean_registries(django_rq.get_queue(name))
+    except redis.exceptions.RedisError as error:
+        logger.warning("Redis did not answer the reconciler: %s", error)

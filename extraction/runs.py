@@ -1,0 +1,133 @@
+"""Executing a run: plan a batch, let a worker explore it, merge and checkpoint, until nothing is due.
+
+Batches checkpoint one by one. Abort, error or kill loses the batch in flight and nothing else.
+"""
+
+import logging
+import uuid
+from collections.abc import Callable
+from uuid import UUID
+
+from django.conf import settings
+from django.db import DatabaseError, transaction
+from django.utils import timezone
+
+from coverage.models import Chat, Message
+from coverage.services import lock_chat
+
+from . import environment, planning
+from .leases import Lease, LeaseLost, RunAborted, claim
+from .merge import checkpoint
+from .models import Batch, ReferenceEnvironment, Run
+from .staging import BatchStaging
+from .tools import ExploreTools
+from .workers import get_worker
+
+logger = logging.getLogger(__name__)
+
+
+class BatchFailed(Exception):
+    """A worker could not finish its batch; the text is the reason."""
+
+
+def execute(run_id: UUID, on_batch: Callable[[Batch], None] = lambda batch: None) -> Run:
+    """Execute a queued run to its end in this process and return it as it then stands.
+
+    ``on_batch`` is called after each batch that ended. A run that is not queued is returned untouched.
+    """
+    run = claim(run_id)
+    if run is None:
+        return Run.objects.get(pk=run_id)
+    with Lease(run) as lease:
+        try:
+            while (batch := _next_batch(run, lease)) is not None:
+                _execute_batch(batch, lease)
+                batch.refresh_from_db()
+                on_batch(batch)
+        except LeaseLost as error:
+            logger.warning("%s; leaving it to its new holder", error)
+        except RunAborted:
+            _end_aborted(run)
+        except KeyboardInterrupt:
+            _end_aborted(run)
+            raise
+    run.refresh_from_db()
+    return run
+
+
+def _next_batch(run: Run, lease: Lease) -> Batch | None:
+    """Open the next batch, or end the run when there is none: one transaction under the chat's lock."""
+    with transaction.atomic():
+        current = lease.guard()
+        chat = lock_chat(run.chat_id)
+        _close_lost_batch(current)
+        batch = planning.open_batch(current, chat)
+        if batch is None:
+            _end(current)
+        elif not ReferenceEnvironment.objects.filter(batch=batch).exists():
+            _snapshot(batch, chat)
+    return batch
+
+
+def _close_lost_batch(run: Run) -> None:
+    """A batch still open under an older token lost its worker: that counts as one of its failures."""
+    for batch in Batch.objects.filter(chat=run.chat_id, status=Batch.Status.RUNNING):
+        _fail(batch, "the worker was lost while it read this batch")
+
+
+def _snapshot(batch: Batch, chat: Chat) -> None:
+    inside = batch.messages.values_list("message_id", flat=True)
+    messages = list(Message.objects.filter(chat=chat, message_id__in=list(inside)).order_by("position"))
+    content = environment.build(chat, messages, planning.read_only_context(chat, messages[0].position))
+    ReferenceEnvironment.objects.create(batch=batch, content=content, content_hash=environment.content_hash(content))
+
+
+def _execute_batch(batch: Batch, lease: Lease) -> None:
+    worker = get_worker(batch.worker)
+    staging = BatchStaging(batch)
+    content = batch.environment.content
+    tools = ExploreTools(content, staging)
+    try:
+        worker.run(environment.overview(content), tools, lease.checkpoint)
+        if not staging.finished:
+            raise BatchFailed("the worker stopped without finish_extraction")
+        checkpoint(batch, staging, tools.refusals, tools.calls, lease.guard)
+    except (LeaseLost, RunAborted, DatabaseError):
+        raise
+    except Exception as error:
+        logger.warning("Batch %s failed: %s", batch.pk, error, exc_info=not isinstance(error, BatchFailed))
+        with transaction.atomic():
+            lease.guard()
+            _fail(batch, f"{type(error).__name__}: {error}" if not isinstance(error, BatchFailed) else str(error))
+
+
+def _fail(batch: Batch, reason: str) -> None:
+    """Count a failure; the batch is retried until it has failed too often, then parked."""
+    failures = batch.failures + 1
+    parked = failures >= settings.EXTRACTION_MAX_FAILURES
+    Batch.objects.filter(pk=batch.pk, status=Batch.Status.RUNNING, attempt_token=batch.attempt_token).update(
+        status=Batch.Status.PARKED if parked else Batch.Status.FAILED,
+        failures=failures,
+        error=reason[:2000],
+        attempt_token=uuid.uuid4(),
+        finished_at=timezone.now(),
+    )
+
+
+def _end(run: Run) -> None:
+    parked = run.batches.filter(status=Batch.Status.PARKED).count()
+    run.status = Run.Status.FAILED if parked else Run.Status.SUCCEEDED
+    run.error = f"{parked} batch(es) parked after {settings.EXTRACTION_MAX_FAILURES} failures" if parked else ""
+    run.finished_at = timezone.now()
+    run.save(update_fields=("status", "error", "finished_at"))
+
+
+def _end_aborted(run: Run) -> None:
+    with transaction.atomic():
+        ended = Run.objects.filter(pk=run.pk, attempt_token=run.attempt_token, status=Run.Status.RUNNING).update(
+            status=Run.Status.ABORTED, finished_at=timezone.now()
+        )
+        if ended:
+            Batch.objects.filter(chat=run.chat_id, status=Batch.Status.RUNNING).update(
+                status=Batch.Status.ABORTED, finished_at=timezone.now()
+            )

@@ -1,0 +1,105 @@
+"""What starts and stops runs: finish, extract on request, abort, retry what is parked.
+
+Every decision is taken under the chat's row lock, which the end of a run takes too: a trigger that comes while a run
+ends is either seen by that run or starts the next one.
+"""
+
+from collections.abc import Iterable
+from uuid import UUID
+
+from django.conf import settings
+from django.db import transaction
+from django.utils import timezone
+
+from coverage.models import Chat
+from coverage.queueing import CHATS, enqueue_on_commit
+from coverage.services import lock_chat, settle
+
+from .jobs import run_chat
+from .models import Batch, Run
+from .selectors import due_tokens, message_states
+from .workers import worker_names
+
+
+def finish_chat(chat_id: UUID) -> Run | None:
+    """The turn is over: what is still streaming is settled, and a run starts if enough is uncovered.
+
+    Only this triggers extraction by itself; an upsert or an import never does.
+    """
+    with transaction.atomic():
+        chat = lock_chat(chat_id)
+        settle(chat)
+        chat.finished_at = timezone.now()
+        chat.save(update_fields=("finished_at", "updated_at"))
+        if due_tokens(message_states(chat_id)) < settings.EXTRACTION_CHUNK_TOKENS:
+            return None
+        return _request(chat, Run.Mode.DUE, settings.EXTRACTION_WORKER, enqueue=True)
+
+
+def request_run(chat_id: UUID, mode: str = Run.Mode.DUE, worker: str | None = None, *, enqueue: bool = True) -> Run:
+    """The active run of this chat, made if there is none; "rest" widens an active run that was only "due".
+
+    With ``enqueue=False`` the caller executes the run itself. Raises ValueError for an unknown mode or worker.
+    """
+    worker = worker or settings.EXTRACTION_WORKER
+    if mode not in Run.Mode.values:
+        raise ValueError(f"mode must be one of {', '.join(Run.Mode.values)}; not {mode!r}")
+    if worker not in worker_names():
+        raise ValueError(f"there is no extract worker {worker!r}; known: {', '.join(worker_names())}")
+    with transaction.atomic():
+        chat = lock_chat(chat_id)
+        if mode == Run.Mode.REST:
+            settle(chat)
+        return _request(chat, mode, worker, enqueue=enqueue)
+
+
+def _request(chat: Chat, mode: str, worker: str, *, enqueue: bool) -> Run:
+    run = Run.objects.filter(chat=chat, status__in=Run.ACTIVE).first()
+    if run is None:
+        run = Run.objects.create(chat=chat, mode=mode, worker=worker)
+        if enqueue:
+            enqueue_run(run)
+    elif mode == Run.Mode.REST and run.mode != mode:
+        run.mode = mode
+        run.save(update_fields=("mode",))
+    return run
+
+
+def enqueue_run(run: Run) -> None:
+    """Enqueue a queued run; the job's id names the attempt, so enqueuing twice is harmless."""
+    enqueue_on_commit(CHATS, run_chat, str(run.pk), job_id=f"run-{run.pk}-{run.attempt + 1}")
+
+
+def abort_run(chat_id: UUID) -> bool:
+    """Stop the chat's active run: at once when it only waits, else before its next step. False when none is active.
+
+    The batch in flight is lost and nothing else; its messages stay uncovered.
+    """
+    now = timezone.now()
+    with transaction.atomic():
+        lock_chat(chat_id)
+        waiting = Run.objects.filter(chat=chat_id, status=Run.Status.QUEUED).update(
+            status=Run.Status.ABORTED, abort_requested_at=now, finished_at=now
+        )
+        if waiting:
+            _abort_batches(chat_id)
+        running = Run.objects.filter(chat=chat_id, status=Run.Status.RUNNING).update(abort_requested_at=now)
+    return bool(waiting or running)
+
+
+def _abort_batches(chat_id: UUID) -> None:
+    """A run that was recovered and waits may have left its batch open."""
+    Batch.objects.filter(chat=chat_id, status=Batch.Status.RUNNING).update(
+        status=Batch.Status.ABORTED, finished_at=timezone.now()
+    )
+
+
+def retry_parked(batch_ids: Iterable[UUID]) -> int:
+    """Un-park these batches and run their chats for the rest; returns how many were parked."""
+    parked = list(Batch.objects.filter(pk__in=list(batch_ids), status=Batch.Status.PARKED))
+    for batch in parked:
+        with transaction.atomic():
+            lock_chat(batch.chat_id)
+            Batch.objects.filter(pk=batch.pk, status=Batch.Status.PARKED).update(status=Batch.Status.FAILED, failures=0)
+            request_run(batch.chat_id, Run.Mode.REST)
+    return len(parked)

@@ -1,0 +1,138 @@
+"""Read what is uncovered: plan batches, explore them, merge propositions, checkpoint."""
+
+from typing import Any
+from uuid import UUID
+
+from django.conf import settings
+from django.core.management.base import CommandParser
+
+from coverage.models import Chat
+from extraction import runs
+from extraction.models import Batch, Run
+from extraction.selectors import coverage_of_chats
+from extraction.services import request_run
+from osii.console import Command as OsiiCommand
+
+
+class Command(OsiiCommand):
+    help = (
+        "Extract propositions from messages that were not read yet. By default only chats whose uncovered tokens reach "
+        "the chunk budget are run, and only while they do; --rest drains everything and retries parked batches once."
+    )
+
+    def arguments(self, parser: CommandParser) -> None:
+        which = parser.add_mutually_exclusive_group(required=True)
+        which.add_argument("--chat", metavar="ID", help="one chat")
+        which.add_argument("--all", action="store_true", dest="all_chats", help="every chat")
+        parser.add_argument("--rest", action="store_true", help="also what is below the chunk budget")
+        parser.add_argument("--worker", choices=("rules", "llm"), help="default: EXTRACTION_WORKER")
+        parser.add_argument(
+            "--queue", action="store_true", help="leave the work to the workers instead of doing it here"
+        )
+
+    def run(self, **options: Any) -> None:
+        mode = Run.Mode.REST if options["rest"] else Run.Mode.DUE
+        worker = options["worker"] or settings.EXTRACTION_WORKER
+        chats = self._chats(options["chat"], mode)
+        results = []
+        with self.progress("Extracting", total=len(chats)) as advance:
+            for chat in chats:
+                results.append(self._extract(chat, mode, worker, queue=options["queue"]))
+                advance(1)
+        data = {"chats": results, "totals": _totals(results)}
+        self.result(data, _render)
+        bad = [row for row in results if row["status"] == Run.Status.FAILED]
+        if bad:
+            self.fail(
+                f"{len(bad)} chat(s) ended with parked batches; see them on their chat pages, then retry with --rest"
+            )
+
+    def _chats(self, chat_id: str | None, mode: str) -> list[dict[str, Any]]:
+        """Coverage rows of the chats to run; those with nothing to read are left out."""
+        rows = coverage_of_chats() if chat_id is None else coverage_of_chats([self._chat(chat_id).pk])
+        if mode == Run.Mode.REST:
+            return [row for row in rows if row["uncovered_tokens"]]
+        return [row for row in rows if row["due"]]
+
+    def _chat(self, text: str) -> Chat:
+        try:
+            return Chat.objects.get(pk=UUID(text))
+        except ValueError:
+            self.fail(f"{text!r} is not a chat id; coverage_report lists them")
+        except Chat.DoesNotExist:
+            self.fail(f"there is no chat {text}; coverage_report lists them")
+
+    def _extract(self, row: dict[str, Any], mode: str, worker: str, *, queue: bool) -> dict[str, Any]:
+        try:
+            run = request_run(UUID(row["chat_id"]), mode, worker, enqueue=queue)
+        except ValueError as error:
+            self.fail(str(error))
+        batches: list[Batch] = []
+        if not queue:
+            run = runs.execute(run.pk, on_batch=batches.append)
+        if run.status == Run.Status.RUNNING:
+            self.note(f"{row['title'] or row['chat_id']}: already being read by {run.held_by}")
+        return {
+            "chat_id": row["chat_id"],
+            "title": row["title"],
+            "run_id": str(run.pk),
+            "status": run.status,
+            "error": run.error,
+            "batches": [_batch(batch) for batch in batches],
+        }
+
+
+def _batch(batch: Batch) -> dict[str, Any]:
+    return {
+        "batch_id": str(batch.pk),
+        "status": batch.status,
+        "from": batch.first_position,
+        "to": batch.last_position,
+        "tokens": batch.tokens,
+        "staged": batch.staged_count,
+        "reason": batch.reason,
+        "error": batch.error,
+        "outcomes": _outcomes(batch),
+    }
+
+
+def _outcomes(batch: Batch) -> dict[str, int]:
+    counted: dict[str, int] = {}
+    for outcome in batch.candidates.filter(attempt=batch.attempt).values_list("resolutions__outcome", flat=True):
+        if outcome is not None:
+            counted[outcome] = counted.get(outcome, 0) + 1
+    return counted
+
+
+def _totals(results: list[dict[str, Any]]) -> dict[str, int]:
+    done = [batch for row in results for batch in row["batches"] if batch["status"] == Batch.Status.SUCCEEDED]
+    return {
+        "chats": len(results),
+        "batches": len(done),
+        "tokens": sum(batch["tokens"] for batch in done),
+        "candidates": sum(batch["staged"] for batch in done),
+        "propositions_new": sum(batch["outcomes"].get("new", 0) for batch in done),
+        "propositions_same": sum(batch["outcomes"].get("same", 0) for batch in done),
+    }
+
+
+def _render(data: dict[str, Any]) -> list[str]:
+    if not data["chats"]:
+        return [
+            "Nothing to read: no chat has uncovered messages that are due. (--rest reads what is below the budget.)"
+        ]
+    lines = []
+    for row in data["chats"]:
+        lines.append(f"{row['title'] or row['chat_id']}: {row['status']}{': ' + row['error'] if row['error'] else ''}")
+        for batch in row["batches"]:
+            found = f"{batch['staged']} candidates" if batch["staged"] else batch["error"] or batch["reason"]
+            lines.append(
+                f"  messages {batch['from']}–{batch['to']}, {batch['tokens']:,} tokens: {batch['status']}, {found}"
+            )
+    totals = data["totals"]
+    lines.append(
+        f"{totals['batches']} batches over {totals['chats']} chats, {totals['tokens']:,} tokens read, "
+        f"{totals['candidates']} candidates: {totals['propositions_new']} new propositions, "
+        f"{totals['propositions_same']} already known."
+    )
+    return lines

@@ -1,0 +1,46 @@
+"""Bring queues in line with rows, and the store in line with the database."""
+
+import time
+from typing import Any
+
+from django.core.management.base import CommandParser
+from django.db import close_old_connections
+
+from extraction.documents import services as documents
+from extraction.reconcile import reconcile_runs
+from osii.console import Command as OsiiCommand
+
+
+class Command(OsiiCommand):
+    help = (
+        "Enqueue runs that never started, take over runs whose worker is lost, and heal disagreements between the "
+        "document store and the database. Safe to run at any time, any number of times."
+    )
+
+    def arguments(self, parser: CommandParser) -> None:
+        parser.add_argument("--dry-run", action="store_true", help="say what would be done and change nothing")
+        parser.add_argument(
+            "--every", type=float, metavar="SECONDS", help="go on for ever, once per interval (runs only)"
+        )
+
+    def run(self, **options: Any) -> None:
+        if options["every"]:
+            self._loop(options["every"])
+        runs = reconcile_runs(dry_run=options["dry_run"])
+        store = list(documents.reconcile_all(dry_run=options["dry_run"]))
+        self.result({"runs": dict(runs), "store": store, "dry_run": options["dry_run"]}, _render)
+
+    def _loop(self, seconds: float) -> None:
+        while True:
+            close_old_connections()
+            done = reconcile_runs()
+            if done:
+                self.note("Reconciled: " + ", ".join(f"{count} {what}" for what, count in done.items()))
+            time.sleep(seconds)
+
+
+def _render(data: dict[str, Any]) -> list[str]:
+    verb = "would be " if data["dry_run"] else ""
+    lines = [f"runs: {count} {verb}{what}" for what, count in data["runs"].items() if count]
+    lines += [f"store: {line}" for line in data["store"]]
+    return lines or ["Queues, rows and store agree; there was nothing to do."]
