@@ -19,8 +19,9 @@ BEGIN
         RAISE EXCEPTION '% is append-only: a row goes only with its chat, document or learner', TG_TABLE_NAME
             USING ERRCODE = 'restrict_violation';
     END IF;
-    before := to_jsonb(OLD) - TG_ARGV;
-    after := to_jsonb(NEW) - TG_ARGV;
+    -- TG_ARGV is null, not empty, without arguments.
+    before := to_jsonb(OLD) - COALESCE(TG_ARGV, '{}');
+    after := to_jsonb(NEW) - COALESCE(TG_ARGV, '{}');
     IF before IS DISTINCT FROM after THEN
         RAISE EXCEPTION '% is immutable', TG_TABLE_NAME USING ERRCODE = 'restrict_violation';
     END IF;
