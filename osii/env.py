@@ -6,6 +6,7 @@ must work before settings are loaded, read the environment.
 """
 
 import os
+import re
 from pathlib import Path
 from urllib.parse import urlsplit
 
@@ -89,6 +90,7 @@ def url(name: str, schemes: tuple[str, ...]) -> str:
 
 def mask(value: str) -> str:
     """The URL with its password replaced, fit for messages and logs."""
+    value = re.sub(r"([?&]password=)[^&]*", r"\1***", value)
     scheme, separator, rest = value.partition("://")
     credentials, at, address = rest.rpartition("@")
     if not separator or not at or ":" not in credentials:

@@ -61,7 +61,7 @@ def migrate_if_pending() -> int:
 
 
 def check_redis() -> str:
-    """The version of the Redis server; raises redis.ConnectionError when it does not answer."""
+    """The Redis version that the server speaks as; raises redis.RedisError when it does not answer."""
     with redis.Redis.from_url(settings.RQ_QUEUES["chats"]["URL"]) as client:
         return client.info("server")["redis_version"]
 
@@ -95,26 +95,26 @@ def reachable() -> bool:
 
 def database_line(error: BaseException) -> str:
     url = env.mask(embedded.database_url())
-    reason = last_line(error)
     if POSTGRES in embedded.needed():
-        return f"the embedded PostgreSQL at {url} does not answer ({reason}): see {settings.OSII_HOME / 'logs'}"
+        return f"the embedded PostgreSQL at {url} does not answer ({reason(error)}): see {settings.OSII_HOME / 'logs'}"
     return (
-        f"PostgreSQL at {url} cannot be used ({reason}): start it, correct DATABASE_URL, "
+        f"PostgreSQL at {url} cannot be used ({reason(error)}): start it, correct DATABASE_URL, "
         "or unset DATABASE_URL to use the embedded one"
     )
 
 
 def redis_line(error: BaseException) -> str:
     url = env.mask(embedded.redis_url())
-    reason = last_line(error)
     if VALKEY in embedded.needed():
-        return f"the embedded Valkey at {url} does not answer ({reason}): see {settings.OSII_HOME / 'logs'}"
+        return f"the embedded Valkey at {url} does not answer ({reason(error)}): see {settings.OSII_HOME / 'logs'}"
     return (
-        f"Redis at {url} cannot be used ({reason}): start it, correct REDIS_URL, "
+        f"Redis at {url} cannot be used ({reason(error)}): start it, correct REDIS_URL, "
         "or unset REDIS_URL to use the embedded one"
     )
 
 
-def last_line(error: BaseException) -> str:
+def reason(error: BaseException) -> str:
+    """The first line of a driver's message: the further ones are hints that do not fit into one line."""
     lines = str(error).strip().splitlines()
-    return lines[-1].strip() if lines else type(error).__name__
+    line = lines[0].strip() if lines else type(error).__name__
+    return line.removeprefix("connection failed: ").removeprefix("connection is bad: ").rstrip(".")

@@ -7,6 +7,7 @@ meet and that every process knows the URLs without asking.
 
 import hashlib
 import os
+import shutil
 import stat
 from dataclasses import dataclass
 from pathlib import Path
@@ -67,15 +68,22 @@ class Layout:
             self.home.chmod(0o711 if os.geteuid() == 0 else 0o700)
 
     def prepare(self) -> None:
-        """Make the home and its socket directory; raise EmbeddedError when another user could interfere."""
+        """Make the home with its directories for locks and logs; raise EmbeddedError when it cannot be."""
         try:
             self.make_home()
             for directory in (self.run, self.logs):
                 directory.mkdir(mode=0o700, exist_ok=True)
         except OSError as error:
             raise EmbeddedError(f"OSII_HOME {self.home} cannot be used: {error.strerror}") from None
+
+    def open_sockets(self) -> None:
+        """Make the socket directories; raise EmbeddedError when another user could interfere."""
         private_directory(self.sockets, mode=0o711 if os.geteuid() == 0 else 0o700)
         private_directory(self.valkey_socket.parent)
+
+    def close_sockets(self) -> None:
+        """Remove the socket directories, once no server uses them."""
+        shutil.rmtree(self.sockets, ignore_errors=True)
 
 
 def private_directory(path: Path, *, mode: int = 0o700, owner: int | None = None, group: int | None = None) -> None:

@@ -25,6 +25,7 @@ class Services:
             with self._share.starting():
                 first = not self._share.held
                 self._share.take()
+                self.layout.open_sockets()
                 for server in self.servers:
                     if not server.up():
                         server.start()
@@ -40,6 +41,7 @@ class Services:
                     return False
                 for server in self.servers:
                     server.stop()
+                self.layout.close_sockets()
                 return True
 
     def watch(self, stop: threading.Event, every: float) -> None:

@@ -1,0 +1,33 @@
+"""`manage.py doctor`: look at every part and say what to do."""
+
+import sys
+from dataclasses import asdict
+
+from osii import console
+
+MARKS = {"ok": "ok  ", "warn": "warn", "fail": "FAIL"}
+
+
+class Command(console.Command):
+    help = (
+        "Check each part of the installation: Python, OSII_HOME, disk, PostgreSQL, pgvector, migrations, Redis, workers, "
+        "the embedding model and the language model, and say what to do about each. "
+        "Exit status 1 when a required part fails. Starts the embedded servers; changes nothing else."
+    )
+
+    def run(self, **options):
+        from osii import health
+
+        findings = list(health.examine())
+        healthy = not any(finding.state == "fail" for finding in findings)
+        self.result({"healthy": healthy, "checks": [asdict(finding) for finding in findings]}, self._render)
+        if not healthy:
+            sys.exit(1)
+
+    def _render(self, data):
+        width = max(len(check["name"]) for check in data["checks"])
+        for check in data["checks"]:
+            yield f"{MARKS[check['state']]}  {check['name']:<{width}}  {check['detail']}"
+            if check["advice"]:
+                yield f"{'':<{width + 6}}  → {check['advice']}"
+        yield "All required parts work." if data["healthy"] else "A required part does not work: see FAIL above."

@@ -1,0 +1,312 @@
+"""The embedded servers: started by whoever comes first, stopped by whoever leaves last, unharmed by kills."""
+
+import contextlib
+import os
+import shutil
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+from pathlib import Path
+
+import psutil
+import psycopg
+import pytest
+import redis
+
+from osii.embedded.paths import EmbeddedError, Layout, private_directory
+from osii.embedded.placement import ELSEWHERE
+from osii.embedded.postgres import Postgres
+from osii.embedded.services import Services
+from osii.embedded.valkey import Valkey
+from osii.settings import BASE_DIR
+
+as_root = pytest.mark.skipif(os.geteuid() != 0, reason="only root's database server runs as another user")
+HOLD = "from osii import embedded; embedded.ensure(); print('up', flush=True); input()"
+
+
+def services(home: Path) -> Services:
+    layout = Layout.of(home)
+    return Services(layout, [Postgres(layout), Valkey(layout)])
+
+
+def server_processes(home: Path) -> list[psutil.Process]:
+    """Every process that works in the home's data directories."""
+    found = []
+    for process in psutil.process_iter():
+        with contextlib.suppress(psutil.Error):
+            if process.status() != psutil.STATUS_ZOMBIE and process.cwd().startswith(f"{home}{os.sep}"):
+                found.append(process)
+    return found
+
+
+def main_processes(home: Path, name: str = "") -> list[psutil.Process]:
+    """The servers themselves, without the children that a PostgreSQL server has."""
+    found = server_processes(home)
+    pids = {process.pid for process in found}
+    with contextlib.suppress(psutil.Error):
+        found = [process for process in found if process.ppid() not in pids]
+    return [process for process in found if process.name().startswith(name)]
+
+
+def clean_up(home: Path) -> None:
+    for process in server_processes(home):
+        process.kill()
+    layout = Layout.of(home)
+    for path in (layout.sockets, ELSEWHERE / layout.key):
+        shutil.rmtree(path, ignore_errors=True)
+
+
+@pytest.fixture
+def open_directory():
+    """A directory that every user may enter (pytest's own is private, which moves root's database elsewhere)."""
+    with tempfile.TemporaryDirectory(prefix="osii test ", dir="/tmp") as path:
+        Path(path).chmod(0o755)
+        yield Path(path)
+
+
+@pytest.fixture
+def home(open_directory):
+    home = open_directory / "a home"
+    yield home
+    clean_up(home)
+
+
+@pytest.fixture
+def hold():
+    """Starts child processes that use a home's servers until told to end."""
+    children = []
+
+    def start(home: Path, **variables: str) -> subprocess.Popen:
+        environment = os.environ | {"OSII_HOME": str(home)} | variables
+        child = subprocess.Popen(
+            [sys.executable, "-c", HOLD], cwd=BASE_DIR, env=environment, text=True,
+            stdin=subprocess.PIPE, stdout=subprocess.PIPE,
+        )  # fmt: skip
+        children.append(child)
+        return child
+
+    yield start
+    for child in children:
+        child.kill()
+        child.communicate()
+
+
+def is_up(child: subprocess.Popen) -> bool:
+    return child.stdout.readline() == "up\n"
+
+
+def end(child: subprocess.Popen) -> None:
+    child.communicate("\n", timeout=60)
+    assert child.returncode == 0
+
+
+def query(home: Path, statement: str):
+    with psycopg.connect(Layout.of(home).database_url, autocommit=True) as connection:
+        cursor = connection.execute(statement)
+        return cursor.fetchone()[0] if cursor.description else None
+
+
+def valkey(home: Path) -> redis.Redis:
+    return redis.Redis.from_url(Layout.of(home).redis_url())
+
+
+def test_data_survive_a_kill_of_everything(home, hold):
+    first = hold(home, LANG="xx_XX.UTF-8", LC_ALL="xx_XX.UTF-8")
+    assert is_up(first)
+    query(home, "CREATE TABLE kept (text text)")
+    query(home, "INSERT INTO kept VALUES ('é')")
+    with valkey(home) as client:
+        client.set("kept", "é")
+        client.execute_command("WAITAOF", 1, 0, 5000)
+    first.kill()
+    first.wait()
+    for process in main_processes(home):
+        process.kill()
+
+    second = hold(home)
+    assert is_up(second)
+    assert query(home, "SELECT upper(text) FROM kept WHERE text ILIKE 'É'") == "É"
+    with valkey(home) as client:
+        assert client.get("kept").decode() == "é"
+    end(second)
+    assert server_processes(home) == []
+
+
+def test_the_last_user_stops_the_servers(home, hold):
+    children = [hold(home) for _ in range(3)]  # all at once
+    assert all(is_up(child) for child in children)
+    assert len(main_processes(home, "postgres")) == 1
+    assert len(main_processes(home, "valkey")) == 1
+    end(children[0])
+    children[1].kill()
+    children[1].wait()
+    assert query(home, "SELECT 1") == 1
+    end(children[2])
+    assert server_processes(home) == []
+
+
+def test_a_killed_user_leaves_the_servers_to_the_next(home, hold):
+    first = hold(home)
+    assert is_up(first)
+    before = set(main_processes(home))
+    first.kill()
+    first.wait()
+    second = hold(home)
+    assert is_up(second)
+    assert set(main_processes(home)) == before
+    end(second)
+    assert server_processes(home) == []
+
+
+def test_users_who_come_while_the_last_one_stops_get_running_servers(home):
+    """Without the start lock, a new user would trust servers that are about to stop."""
+    errors = []
+
+    def come_and_go():
+        mine = services(home)
+        for _ in range(6):
+            mine.ensure()
+            try:
+                assert query(home, "SELECT 1") == 1
+            except (psycopg.Error, AssertionError) as error:
+                errors.append(error)
+            mine.leave()
+
+    threads = [threading.Thread(target=come_and_go) for _ in range(3)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert errors == []
+    assert server_processes(home) == []
+
+
+def test_stale_files_do_not_hinder_a_start(home):
+    mine = services(home)
+    mine.ensure()
+    for process in main_processes(home):
+        process.kill()
+    while any(server.up() for server in mine.servers) or server_processes(home):
+        time.sleep(0.05)
+    data = home / "postgres" / "data"
+    sockets = Layout.of(home).postgres_sockets
+    # A pid that now belongs to a process of the same user which is no database server.
+    (data / "postmaster.pid").write_text(f"{os.getpid()}\n{data}\n0\n5432\n{sockets}\n\n0 0\nready\n")
+    (sockets / ".s.PGSQL.5432.lock").write_text(f"{os.getpid()}\n{data}\n0\n5432\n{sockets}\n")
+    (home / "valkey" / "valkey.pid").write_text(f"{os.getpid()}\n")
+    mine.ensure()
+    assert query(home, "SELECT 1") == 1
+    with valkey(home) as client:
+        assert client.ping()
+    mine.leave()
+
+
+def test_a_server_whose_socket_was_cleaned_away_is_reached_again(home):
+    mine = services(home)
+    mine.ensure()
+    query(home, "CREATE TABLE kept AS SELECT 7 AS number")
+    shutil.rmtree(Layout.of(home).sockets)
+    other = services(home)
+    other.ensure()
+    assert query(home, "SELECT number FROM kept") == 7
+    assert len(main_processes(home)) == 2
+    mine.leave()
+    assert other.leave()
+    assert server_processes(home) == []
+
+
+def test_two_homes_do_not_meet(open_directory):
+    homes = [open_directory / name for name in ("one", "two")]
+    both = [services(home) for home in homes]
+    try:
+        for mine in both:
+            mine.ensure()
+        for home in homes:
+            query(home, f"CREATE TABLE here AS SELECT '{home.name}' AS name")
+            with valkey(home) as client:
+                client.set("name", home.name)
+        for home in homes:
+            assert query(home, "SELECT name FROM here") == home.name
+            with valkey(home) as client:
+                assert client.get("name").decode() == home.name
+        assert both[0].leave()
+        assert query(homes[1], "SELECT 1") == 1
+    finally:
+        for mine, home in zip(both, homes, strict=True):
+            mine.leave()
+            clean_up(home)
+
+
+def test_watching_heals_killed_servers(home):
+    mine = services(home)
+    mine.ensure()
+    stop = threading.Event()
+    watcher = threading.Thread(target=mine.watch, args=(stop, 0.1))
+    watcher.start()
+    try:
+        for process in main_processes(home):
+            process.kill()
+        deadline = time.monotonic() + 30
+        while not all(server.up() for server in mine.servers):
+            assert time.monotonic() < deadline
+            time.sleep(0.05)
+    finally:
+        stop.set()
+        watcher.join()
+    assert mine.leave()
+
+
+def test_a_cluster_of_another_version_is_named(home):
+    mine = services(home)
+    mine.ensure()
+    assert mine.leave()
+    (home / "postgres" / "data" / "PG_VERSION").write_text("12\n")
+    with pytest.raises(EmbeddedError, match="made by PostgreSQL 12, but the programs are"):
+        mine.ensure()
+    mine.leave()
+
+
+@as_root
+def test_a_home_that_the_server_cannot_enter(tmp_path):
+    """Under a private parent the data go elsewhere, and a copy of the home does not share them."""
+    tmp_path.chmod(0o700)
+    home, copy = tmp_path / "home", tmp_path / "copy"
+    mine = services(home)
+    try:
+        mine.ensure()
+        query(home, "CREATE TABLE kept AS SELECT 7 AS number")
+        assert Path((home / "postgres" / "LOCATION").read_text().strip()).is_dir()
+        assert mine.leave()
+
+        shutil.copytree(home, copy)
+        with pytest.raises(EmbeddedError, match=f"{copy} is a copy of {home}"):
+            services(copy).ensure()
+
+        shutil.rmtree(copy)
+        home.rename(copy)  # moved, not copied: its data come along
+        moved = services(copy)
+        moved.ensure()
+        assert query(copy, "SELECT number FROM kept") == 7
+        assert moved.leave()
+    finally:
+        for path in (home, copy):
+            clean_up(path)
+
+
+def test_a_socket_directory_that_others_could_use_is_refused(tmp_path):
+    (tmp_path / "elsewhere").mkdir()
+    (tmp_path / "link").symlink_to(tmp_path / "elsewhere")
+    with pytest.raises(EmbeddedError, match="not a private directory"):
+        private_directory(tmp_path / "link")
+    (tmp_path / "open").mkdir()
+    (tmp_path / "open").chmod(0o777)
+    with pytest.raises(EmbeddedError, match="not a private directory"):
+        private_directory(tmp_path / "open")
+
+
+def test_socket_paths_stay_short(tmp_path):
+    layout = Layout.of(tmp_path / ("deep/" * 40))
+    assert len(str(layout.postgres_sockets / ".s.PGSQL.5432.lock")) < 100
+    assert len(str(layout.valkey_socket)) < 100
