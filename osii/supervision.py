@@ -67,6 +67,8 @@ def configuration() -> str:
     """The text of supervisord's configuration file."""
     # Run by root, supervisord complains unless it is told that this is meant.
     text = MAIN_SECTION + ("user = root\n" if os.geteuid() == 0 else "")
+    # Groups stop one after the other, the programs of one group together.
+    text += f"\n[group:osii]\nprograms = {','.join(programs())}\n"
     for name, (command, count) in programs().items():
         text += PROGRAM_SECTION.format(name=name, command=command, count=count, stop_seconds=STOP_SECONDS)
     return text
