@@ -7,6 +7,7 @@ it. Reasoning never enters: it is not in the transcript view.
 """
 
 import hashlib
+import re
 from collections.abc import Iterable, Sequence
 from typing import Any
 
@@ -19,6 +20,8 @@ EXCERPT_CHARACTERS = 2048
 OVERVIEW_CHARACTERS = 500
 INDEX_ENTRIES = 50
 
+# One that is never closed reaches to the end.
+STEER_BLOCK = re.compile(rf"<{fence.NAME}\b.*?(?:</{fence.NAME}\s*>|\Z)", re.IGNORECASE | re.DOTALL)
 MASK = "\N{LIGHT SHADE}"
 
 
@@ -43,9 +46,7 @@ def content_hash(content: dict[str, Any]) -> str:
 
 def mask_injected(text: str) -> str:
     """``text`` with every steer block replaced character by character, so that spans stay right."""
-    for start, end in fence.blocks(text):
-        text = text[:start] + MASK * (end - start) + text[end:]
-    return text
+    return STEER_BLOCK.sub(lambda match: MASK * len(match.group()), text)
 
 
 def _topic(chat: Chat) -> str:

@@ -65,9 +65,7 @@ def test_a_switched_branch_reopens_only_what_differs_and_switching_back_nothing(
     cover(chat, "a", "b", "c")
     put_messages(chat.pk, [message("a", "one"), message("d", "other")], whole_transcript=True)
     assert covered(chat) == ["a"]
-    put_messages(
-        chat.pk, [message("a", "one"), message("b", "two"), message("c", "three")], whole_transcript=True
-    )
+    put_messages(chat.pk, [message("a", "one"), message("b", "two"), message("c", "three")], whole_transcript=True)
     assert covered(chat) == ["a", "b", "c"]
 
 
@@ -78,10 +76,16 @@ def test_another_chats_ledger_covers_nothing_here() -> None:
     assert covered(two) == []
 
 
-@pytest.mark.parametrize("statement", ["UPDATE coverage_coverageentry SET tokens = 0", "DELETE FROM coverage_coverageentry"])
+@pytest.mark.parametrize(
+    "statement", ["UPDATE coverage_coverageentry SET tokens = 0", "DELETE FROM coverage_coverageentry"]
+)
 def test_the_ledger_is_append_only(statement: str) -> None:
     chat = factories.chat(message("a", "one"))
     cover(chat, "a")
-    with pytest.raises(IntegrityError, match=r"append-only|immutable"), transaction.atomic(), connection.cursor() as cursor:
+    with (
+        pytest.raises(IntegrityError, match=r"append-only|immutable"),
+        transaction.atomic(),
+        connection.cursor() as cursor,
+    ):
         cursor.execute(statement)
     assert covered(chat) == ["a"]

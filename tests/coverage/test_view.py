@@ -21,7 +21,11 @@ from tests.factories import quiz, text
 
 storable = st.text(st.characters(exclude_categories=["Cs"], exclude_characters="\x00"), max_size=20)
 json_values = st.recursive(
-    st.none() | st.booleans() | st.integers(-(10**12), 10**12) | st.floats(allow_nan=False, allow_infinity=False) | storable,
+    st.none()
+    | st.booleans()
+    | st.integers(-(10**12), 10**12)
+    | st.floats(allow_nan=False, allow_infinity=False)
+    | storable,
     lambda inner: st.lists(inner, max_size=3) | st.dictionaries(storable, inner, max_size=3),
     max_leaves=6,
 )

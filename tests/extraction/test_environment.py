@@ -1,0 +1,82 @@
+"""The reference environment: absolute anchors, nothing sampled away, injected context masked."""
+
+import pytest
+
+from coverage.models import Message
+from coverage.view import part_text, transcript_view
+from extraction import environment
+from tests import factories
+from tests.factories import message, quiz, text
+
+pytestmark = pytest.mark.django_db
+
+
+def build(*messages: object, context: int = 0) -> dict:
+    chat = factories.chat(*messages)
+    rows = list(chat.messages.order_by("position"))
+    return environment.build(chat, rows[context:], rows[:context])
+
+
+def test_ids_are_absolute_positions_and_parts_and_spans_stand_in_the_parts_text() -> None:
+    content = build(
+        message("a", "context"),
+        message("b", "What is it?"),
+        message(
+            "c", [{"type": "reasoning", "text": "secret"}, text("Look."), quiz("2+2?", "4", correct=True)], "assistant"
+        ),
+        context=1,
+    )
+    assert [entry["id"] for entry in content["evidence"]] == ["m1.0", "m2.0", "m3.0", "c3.1", "r3.1"]
+    assert [entry["context"] for entry in content["evidence"]] == [True, False, False, False, False]
+    assert content["range"] == {"from": 2, "to": 3}
+    assert "secret" not in str(content)
+    for entry in content["evidence"]:
+        row = Message.objects.get(message_id=entry["message_id"])
+        whole = part_text(transcript_view(row.role, row.parts)["parts"][entry["part"]])
+        assert whole[entry["char_start"] :].startswith(entry["text"])
+
+
+def test_the_overview_shows_every_message_and_the_index_the_rest() -> None:
+    messages = [message(f"u{i}", f"Thought number {i}. " * 60) for i in range(30)]
+    messages += [message(f"t{i}", [quiz(f"q{i}?", "a", correct=False)], "assistant") for i in range(40)]
+    seen = environment.overview(build(*messages))
+    assert len(seen["overview"]) == 30
+    assert all(len(line["text"]) == environment.OVERVIEW_CHARACTERS for line in seen["overview"])
+    assert len(seen["index"]) == environment.INDEX_ENTRIES
+    assert seen["index_total"] == 80
+
+
+def test_a_quiz_is_whole_and_any_other_result_is_an_excerpt() -> None:
+    long = "x" * 5000
+    search = {"type": "tool-search", "toolCallId": "s", "state": "output-available", "input": {"q": 1}, "output": long}
+    content = build(message("a", [quiz("why?", long, correct=True), search], "assistant"))
+    by_id = {entry["id"]: entry for entry in content["evidence"]}
+    assert len(by_id["r1.0"]["text"]) > 5000
+    assert by_id["r1.0"]["tool"]["output"]["correct"] is True
+    assert len(by_id["r1.1"]["text"]) == environment.EXCERPT_CHARACTERS
+    assert by_id["r1.1"]["total_chars"] == 5002
+    assert by_id["r1.1"]["tool"] is None
+
+
+@pytest.mark.parametrize("fence", ["<osii-context id='1'>known</osii-context>", "<OSII-CONTEXT>never closed"])
+def test_injected_context_is_masked_in_place_and_a_part_of_nothing_else_is_marked(fence: str) -> None:
+    content = build(message("a", f"before {fence}"), message("b", fence))
+    mixed, only = content["evidence"]
+    assert mixed["text"].startswith("before ")
+    assert "known" not in mixed["text"]
+    assert "never closed" not in mixed["text"]
+    assert len(mixed["text"]) == len(f"before {fence}")
+    assert not mixed["injected"]
+    assert only["injected"]
+
+
+def test_equal_environments_have_equal_hashes_and_another_text_another() -> None:
+    chat = factories.chat(message("a", "one"))
+    rows = list(chat.messages.all())
+    assert environment.content_hash(environment.build(chat, rows)) == environment.content_hash(
+        environment.build(chat, rows)
+    )
+    rows[0].parts = [text("two")]
+    assert environment.content_hash(environment.build(chat, rows)) != environment.content_hash(
+        environment.build(chat, list(chat.messages.all()))
+    )

@@ -1,0 +1,121 @@
+"""The merge: one proposition per claim, evidence appended once, everything or nothing."""
+
+import pytest
+from django.db import DatabaseError
+
+from coverage.models import CoverageEntry, Learner
+from coverage.services import put_messages
+from extraction import merge, runs
+from extraction.models import Batch, Resolution, Run
+from extraction.services import request_run
+from extraction.staging import claim_identity, normalise_claim
+from graphctx.models import Instance, Proposition, PropositionVector
+from tests import factories
+from tests.factories import message
+
+pytestmark = pytest.mark.django_db(transaction=True)
+
+
+def read_rest(chat: object, worker: str = "sentences") -> Run:
+    run = request_run(chat.pk, Run.Mode.REST, worker, enqueue=False)
+    return runs.execute(run.pk)
+
+
+def test_a_claim_said_in_two_messages_and_two_chats_is_one_proposition_with_three_instances() -> None:
+    one = factories.chat(message("a", "Tea has caffeine."), message("b", "tea has  caffeine"))
+    two = factories.chat(message("a", "TEA HAS CAFFEINE!"))
+    read_rest(one)
+    read_rest(two)
+    proposition = Proposition.objects.get()
+    assert proposition.instances.count() == 3
+    outcomes = Resolution.objects.order_by("created_at").values_list("outcome", flat=True)
+    assert list(outcomes) == ["new", "same", "same"]
+
+
+def test_learners_do_not_share_propositions() -> None:
+    read_rest(factories.chat(message("a", "Tea has caffeine."), learner="Ada"))
+    read_rest(factories.chat(message("a", "Tea has caffeine."), learner="Bo"))
+    assert Proposition.objects.count() == 2
+
+
+@pytest.mark.parametrize(
+    ("one", "two", "same"),
+    [
+        ("Tea has caffeine.", "tea has   caffeine", True),
+        ("“Tea has caffeine”", "Tea has caffeine!", True),
+        ("The deadline is the 15th.", "The deadline is the 16th.", False),
+        ("Deployment is allowed.", "Deployment is not allowed.", False),
+        ("ﬁne", "fine", True),
+    ],
+)
+def test_identity_is_the_normalised_claim(one: str, two: str, *, same: bool) -> None:
+    assert (claim_identity(one) == claim_identity(two)) is same
+    assert normalise_claim(normalise_claim(one)) == normalise_claim(one)
+
+
+def test_new_propositions_get_vectors_and_the_learners_revision_moves() -> None:
+    chat = factories.chat(message("a", "Tea has caffeine."), message("b", "Water has none."))
+    before = chat.learner.graph_revision
+    read_rest(chat)
+    assert PropositionVector.objects.filter(learner=chat.learner).count() == 2
+    assert Learner.objects.get(pk=chat.learner_id).graph_revision > before
+
+
+def test_without_an_embedder_the_merge_goes_on_and_the_missing_vector_is_a_backlog(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    def broken() -> None:
+        raise merge.embedding.EmbeddingError("no weights")
+
+    monkeypatch.setattr(merge.embedding, "get_embedder", broken)
+    run = read_rest(factories.chat(message("a", "Tea has caffeine.")))
+    assert run.status == Run.Status.SUCCEEDED
+    assert Proposition.objects.filter(vectors=None).count() == 1
+
+
+def test_a_reopened_message_appends_only_where_its_quote_changed() -> None:
+    chat = factories.chat(message("a", "Tea has caffeine.\nMore."), message("b", "Water has none."))
+    read_rest(chat)
+    put_messages(chat.pk, [message("a", "Tea has caffeine.\nMuch more.")])
+    read_rest(chat)
+    tea = Proposition.objects.get(text="Tea has caffeine.")
+    assert tea.instances.count() == 1
+    put_messages(chat.pk, [message("a", "tea has caffeine.\nMuch more.")])
+    read_rest(chat)
+    assert list(tea.instances.order_by("folded_at").values_list("quote", "live")) == [
+        ("Tea has caffeine.", False),
+        ("tea has caffeine.", True),
+    ]
+
+
+def test_a_claim_whose_quote_is_gone_leaves_retrieval_and_returns_with_it() -> None:
+    chat = factories.chat(message("a", "Tea has caffeine."))
+    read_rest(chat)
+    put_messages(chat.pk, [message("a", "I was wrong.")])
+    assert not Proposition.objects.retrievable().exists()
+    put_messages(chat.pk, [message("a", "Tea has caffeine.")])
+    assert Proposition.objects.retrievable().count() == 1
+
+
+def test_what_a_learner_asked_to_forget_stays_forgotten() -> None:
+    chat = factories.chat(message("a", "I live in Oslo."))
+    read_rest(chat)
+    Proposition.objects.update(state=Proposition.State.FORGOTTEN)
+    other = factories.chat(message("a", "I live in Oslo."))
+    read_rest(other)
+    assert Instance.objects.filter(chat=other).count() == 0
+    assert Resolution.objects.filter(outcome="discard", reason__contains="forget").count() == 1
+
+
+def test_a_failing_checkpoint_writes_nothing_of_its_batch(monkeypatch: pytest.MonkeyPatch) -> None:
+    def broken(*_args: object, **_more: object) -> int:
+        raise DatabaseError("the ledger is on fire")
+
+    chat = factories.chat(message("a", "Tea has caffeine."))
+    monkeypatch.setattr(merge, "append_entries", broken)
+    with pytest.raises(DatabaseError):
+        read_rest(chat)
+    assert not Proposition.objects.exists()
+    assert not Resolution.objects.exists()
+    assert not CoverageEntry.objects.exists()
+    assert Batch.objects.get().status == Batch.Status.RUNNING
