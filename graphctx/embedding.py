@@ -1,0 +1,83 @@
+"""The configured embedder, warm once per process, and the embedding space that it must match."""
+
+import threading
+
+from django.conf import settings
+from django.db import IntegrityError, transaction
+
+from .embedders import REGISTRY, Embedder, EmbedderSpec, EmbeddingError, UnusableVectors
+from .models import EmbeddingSpace
+
+__all__ = [
+    "Embedder",
+    "EmbedderSpec",
+    "EmbeddingError",
+    "SpaceMismatch",
+    "UnusableVectors",
+    "active_space",
+    "get_embedder",
+    "space_of",
+]
+
+_lock = threading.Lock()
+_warm: dict[tuple[str, str], Embedder] = {}
+
+SPEC_FIELDS = (
+    "name", "provider", "model", "revision", "runtime", "dimension", "query_format", "document_format", "max_tokens",
+)  # fmt: skip
+
+
+class SpaceMismatch(EmbeddingError):
+    """The configured embedder's vectors do not belong into the active space."""
+
+    def __init__(self, space: EmbeddingSpace, spec: EmbedderSpec) -> None:
+        names = {name: (getattr(space, name), getattr(spec, name)) for name in SPEC_FIELDS}
+        differing = ", ".join(f"{name} {old!r} → {new!r}" for name, (old, new) in names.items() if old != new)
+        super().__init__(
+            f"the graph's vectors were made by {space.name!r}, and the configured embedder {spec.name!r} differs "
+            f"({differing}): run `manage.py backfill_embeddings` to move the graph to it, "
+            f"or set OSII_EMBEDDER back to {space.name!r}"
+        )
+
+
+def get_embedder(name: str | None = None) -> Embedder:
+    """The embedder of this name (default: OSII_EMBEDDER), one per process. Raises EmbeddingError.
+
+    Its weights load with its first text; call ``.warm()`` to load them now.
+    """
+    name = name or settings.OSII_EMBEDDER
+    key = (name, str(settings.OSII_HOME))
+    with _lock:
+        if key not in _warm:
+            if name not in REGISTRY:
+                raise EmbeddingError(f"there is no embedder {name!r}; there are: {', '.join(REGISTRY)}")
+            _warm[key] = REGISTRY[name](settings.OSII_HOME)
+        return _warm[key]
+
+
+def active_space() -> EmbeddingSpace:
+    """The space that the graph's vectors live in, made on first use.
+
+    Raises SpaceMismatch when the configured embedder is not the one that made it. Loads no weights.
+    """
+    spec = get_embedder().spec
+    space = EmbeddingSpace.objects.filter(active=True).first() or _activate_first(spec)
+    if space.stamp != spec.stamp:
+        raise SpaceMismatch(space, spec)
+    return space
+
+
+def space_of(spec: EmbedderSpec) -> EmbeddingSpace:
+    """The space of this stamp, made beside the others (inactive) when it is new."""
+    fields = {name: getattr(spec, name) for name in SPEC_FIELDS}
+    return EmbeddingSpace.objects.get_or_create(stamp=spec.stamp, defaults=fields)[0]
+
+
+def _activate_first(spec: EmbedderSpec) -> EmbeddingSpace:
+    space = space_of(spec)
+    try:
+        with transaction.atomic():
+            EmbeddingSpace.objects.filter(pk=space.pk).update(active=True)
+    except IntegrityError:
+        pass  # another process was first; the database allows one
+    return EmbeddingSpace.objects.get(active=True)

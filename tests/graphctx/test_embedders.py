@@ -1,0 +1,136 @@
+"""The embedders themselves: the hashing one, the real loading code, and what is refused."""
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from graphctx.embedders import REGISTRY, EmbeddingError, UnusableVectors
+from graphctx.embedders.base import Embedder
+from graphctx.embedders.hashing import HashingEmbedder
+from graphctx.embedders.local_model import LocalModel, directory_revision, embeddinggemma, minilm
+from graphctx.embedding import get_embedder
+
+
+@given(text=st.text(st.characters(codec="utf-8"), min_size=1).filter(str.strip))
+def test_every_text_with_a_sign_has_one_unit_vector(text: str) -> None:
+    first, again = HashingEmbedder().embed_documents([text, text])
+    assert first.dtype == np.float32
+    assert first.tobytes() == again.tobytes()
+    assert np.linalg.norm(first) == pytest.approx(1, abs=1e-5)
+
+
+def test_hashing_is_the_same_on_every_machine() -> None:
+    vector = HashingEmbedder().embed_query("tides")
+    assert np.flatnonzero(vector)[:4].tolist() == [4, 13, 20, 21]
+
+
+def test_hashing_finds_shared_words() -> None:
+    near, far = HashingEmbedder().embed_documents(["Tides follow the moon.", "Bread needs salt."])
+    query = HashingEmbedder().embed_query("What makes tides?")
+    assert near @ query > far @ query + 0.1
+
+
+def test_no_texts_no_rows() -> None:
+    assert HashingEmbedder().embed_documents([]).shape == (0, 256)
+
+
+@pytest.mark.parametrize("text", ["", "  \n "])
+def test_a_text_without_a_vector_is_named(text: str) -> None:
+    with pytest.raises(UnusableVectors, match=r"not finite, or zero\) for ") as caught:
+        HashingEmbedder().embed_documents(["fine", text])
+    assert caught.value.indexes == [1]
+
+
+class WrongShape(HashingEmbedder):
+    def _encode(self, texts: list[str]) -> np.ndarray:
+        return super()._encode(texts)[:, :100]
+
+
+def test_vectors_of_another_shape_than_described_are_refused() -> None:
+    with pytest.raises(EmbeddingError, match="not the one described"):
+        WrongShape().embed_query("tides")
+
+
+def test_there_is_one_embedder_per_process() -> None:
+    assert get_embedder("hashing") is get_embedder("hashing")
+
+
+def test_an_unknown_embedder_names_the_known_ones() -> None:
+    with pytest.raises(EmbeddingError, match="minilm, embeddinggemma, hashing"):
+        get_embedder("bert")
+
+
+def test_missing_gemma_weights_say_where_to_put_them(tmp_path: Path) -> None:
+    with pytest.raises(EmbeddingError, match=f"into {tmp_path}/models/embeddinggemma-300m"):
+        REGISTRY["embeddinggemma"](tmp_path)
+
+
+def test_a_revision_follows_the_files(tmp_path: Path) -> None:
+    (tmp_path / "config.json").write_text("{}")
+    weights = tmp_path / "model.safetensors"
+    weights.write_bytes(bytes(5 * 2**20))
+    first = directory_revision(tmp_path)
+    assert directory_revision(tmp_path) == first
+    (tmp_path / "README.md").write_text("a note changes nothing")
+    assert directory_revision(tmp_path) == first
+    weights.write_bytes(b"\1" * (5 * 2**20))
+    assert directory_revision(tmp_path) != first
+
+
+def test_the_default_model_is_described_without_loading_it() -> None:
+    model = minilm()
+    assert (model.spec.dimension, model.spec.max_tokens, model.spec.revision) == (384, 256, "0.1.0")
+    assert model._model is None
+
+
+@pytest.fixture(scope="session")
+def loaded_minilm() -> LocalModel:
+    model = minilm()
+    model.warm()
+    return model
+
+
+@pytest.mark.model
+def test_the_default_model_ranks_by_meaning(loaded_minilm: Embedder) -> None:
+    rows = loaded_minilm.embed_documents(
+        ["Bread needs salt.", "The moon's gravity pulls the oceans.", "The deadline moved to Friday."]
+    )
+    assert rows.shape == (3, 384)
+    assert np.allclose(np.linalg.norm(rows, axis=1), 1, atol=1e-6)
+    assert np.argmax(rows @ loaded_minilm.embed_query("Why are there tides?")) == 1
+
+
+@pytest.mark.model
+def test_the_default_model_reads_256_tokens_and_no_padding_to_128(loaded_minilm: LocalModel) -> None:
+    long = "tide " * 200
+    ending = loaded_minilm.embed_documents([long + "bread", long + "gravity"])
+    assert ending[0] @ ending[1] < 0.9999  # word 201 is read
+    beyond = loaded_minilm.embed_documents(["tide " * 400 + "bread", "tide " * 400 + "gravity"])
+    assert beyond[0] @ beyond[1] == pytest.approx(1, abs=1e-5)
+    assert loaded_minilm._model.max_seq_length == 256
+
+
+@pytest.mark.model
+def test_a_batch_gives_the_vectors_of_its_texts(loaded_minilm: Embedder) -> None:
+    texts = [f"Claim {number} is about tides." + " More words." * (number % 7) for number in range(40)]
+    together = loaded_minilm.embed_documents(texts)
+    alone = np.stack([loaded_minilm.embed_documents([text])[0] for text in texts[::13]])
+    assert np.allclose(together[::13], alone, atol=1e-5)
+
+
+@pytest.mark.model
+def test_a_truncation_beyond_the_model_is_refused(loaded_minilm: LocalModel) -> None:
+    too_wide = embeddinggemma(loaded_minilm.directory, dimension=512)
+    with pytest.raises(EmbeddingError, match="384 dimensions, fewer than the 512"):
+        too_wide.embed_query("tides")
+
+
+@pytest.mark.model
+def test_a_broken_directory_is_named(tmp_path: Path) -> None:
+    (tmp_path / "modules.json").write_text("[]")
+    (tmp_path / "config.json").write_text("no json")
+    with pytest.raises(EmbeddingError, match=f"{tmp_path} cannot be loaded"):
+        embeddinggemma(tmp_path).embed_query("tides")
