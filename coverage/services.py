@@ -17,6 +17,8 @@ from . import view as views
 from .models import Chat, CoverageEntry, Learner, Message
 from .signals import transcript_changed
 
+MAX_MESSAGE_ID = 200
+
 
 @dataclass(slots=True)
 class IncomingMessage:
@@ -31,16 +33,21 @@ class IncomingMessage:
 
 @dataclass(slots=True)
 class PutResult:
-    """What a put did, by UIMessage id."""
+    """What a put did, by UIMessage id: ``moved`` only changed their place, ``shelved`` left the transcript."""
 
     added: list[str] = field(default_factory=list)
     changed: list[str] = field(default_factory=list)
+    moved: list[str] = field(default_factory=list)
     unchanged: list[str] = field(default_factory=list)
     shelved: list[str] = field(default_factory=list)
 
     @property
     def touched(self) -> bool:
-        return bool(self.added or self.changed or self.shelved)
+        return bool(self.touched_ids)
+
+    @property
+    def touched_ids(self) -> list[str]:
+        return self.added + self.changed + self.moved + self.shelved
 
 
 def get_or_create_learner(name: str) -> Learner:
@@ -68,29 +75,34 @@ def put_messages(chat_id: UUID, incoming: Sequence[IncomingMessage], *, whole_tr
         result = _write_messages(chat, incoming, whole_transcript=whole_transcript)
         if result.touched:
             _note_start(chat, incoming)
-            transcript_changed.send(
-                sender=Chat, chat_id=chat.pk, message_ids=result.added + result.changed + result.shelved
-            )
+            transcript_changed.send(sender=Chat, chat_id=chat.pk, message_ids=result.touched_ids)
     return result
+
+
+def check_message(message: IncomingMessage) -> None:
+    """Raises ValueError, naming what is wrong, when a message cannot be stored as it is."""
+    if not isinstance(message.message_id, str) or not 1 <= len(message.message_id) <= MAX_MESSAGE_ID:
+        raise ValueError(f"the id must be a text of 1 to {MAX_MESSAGE_ID} characters")
+    if message.role not in Message.Role.values:
+        raise ValueError(f"role {message.role!r} is not one of {', '.join(Message.Role.values)}")
+    if not isinstance(message.metadata, dict):
+        raise ValueError(f"metadata must be an object, not {type(message.metadata).__name__}")
+    views.check_storable(message.message_id, "id")
+    views.check_parts(message.parts)
+    views.check_storable(message.metadata, "metadata")
 
 
 def _check_incoming(incoming: Sequence[IncomingMessage]) -> None:
     seen: set[str] = set()
     for index, message in enumerate(incoming):
         where = f"message {index + 1}"
-        if not message.message_id or len(message.message_id) > 200:
-            raise ValueError(f"{where}: the id must have 1 to 200 characters")
+        try:
+            check_message(message)
+        except ValueError as error:
+            raise ValueError(f"{where} ({message.message_id!r}): {error}") from None
         if message.message_id in seen:
             raise ValueError(f"{where}: the id {message.message_id!r} occurs twice")
         seen.add(message.message_id)
-        if message.role not in Message.Role.values:
-            raise ValueError(f"{where}: role {message.role!r} is not one of {', '.join(Message.Role.values)}")
-        try:
-            views.check_storable(message.message_id, "id")
-            views.check_parts(message.parts)
-            views.check_storable(message.metadata, "metadata")
-        except views.MalformedParts as error:
-            raise ValueError(f"{where} ({message.message_id!r}): {error}") from None
 
 
 def _write_messages(chat: Chat, incoming: Sequence[IncomingMessage], *, whole_transcript: bool) -> PutResult:
@@ -102,6 +114,7 @@ def _write_messages(chat: Chat, incoming: Sequence[IncomingMessage], *, whole_tr
     next_position = 1 if whole_transcript else _last_position(chat) + 1
     fresh: list[Message] = []
     changed: list[Message] = []
+    moved: list[Message] = []
     for message in incoming:
         old = by_id.pop(message.message_id, None)
         new = _derive(chat, message)
@@ -111,13 +124,19 @@ def _write_messages(chat: Chat, incoming: Sequence[IncomingMessage], *, whole_tr
         if old is None:
             fresh.append(new)
             result.added.append(message.message_id)
-        elif _update(old, new):
+        elif not _same_content(old, new):
+            _update(old, new)
             changed.append(old)
             result.changed.append(message.message_id)
+        elif old.position != new.position:
+            old.position = new.position
+            moved.append(old)
+            result.moved.append(message.message_id)
         else:
             result.unchanged.append(message.message_id)
     Message.objects.bulk_create(fresh, batch_size=1000)
     Message.objects.bulk_update(changed, _UPDATED_FIELDS, batch_size=500)
+    Message.objects.bulk_update(moved, ("position",), batch_size=2000)
     if whole_transcript:
         result.shelved = _shelve(by_id.values())
     return result
@@ -147,19 +166,27 @@ def _derive(chat: Chat, incoming: IncomingMessage) -> Message:
     )
 
 
-def _update(old: Message, new: Message) -> bool:
-    """Bring ``old`` up to ``new`` in memory; False when nothing differs."""
-    same = all(
-        getattr(old, name) == getattr(new, name) for name in ("position", "role", "parts", "metadata", "said_at")
+def _same_content(old: Message, new: Message) -> bool:
+    return (
+        old.role == new.role
+        and old.said_at == new.said_at
+        and _same_json(old.parts, new.parts)
+        and _same_json(old.metadata, new.metadata)
     )
-    if same:
-        return False
+
+
+def _same_json(stored: Any, given: Any) -> bool:
+    # jsonb may give a number back in another notation; only then is the slow comparison needed.
+    return stored == given or views.canonical_json(stored) == views.canonical_json(given)
+
+
+def _update(old: Message, new: Message) -> None:
+    """Bring ``old`` up to ``new`` in memory."""
     if old.fingerprint != new.fingerprint or old.streaming != new.streaming:
         old.settled_at = None
         old.changed_at = timezone.now()
     for name in ("position", "role", "parts", "metadata", "said_at", "fingerprint", "tokens", "streaming"):
         setattr(old, name, getattr(new, name))
-    return True
 
 
 def _shelve(leftover: Iterable[Message]) -> list[str]:
@@ -170,12 +197,17 @@ def _shelve(leftover: Iterable[Message]) -> list[str]:
 
 def _note_start(chat: Chat, incoming: Sequence[IncomingMessage]) -> None:
     if chat.started_at is None and any(message.role == Message.Role.USER for message in incoming):
-        chat.started_at = min((m.said_at for m in incoming if m.said_at), default=timezone.now())
+        # An imported chat was not held now: where its messages tell no time, none is known.
+        now = None if chat.imported else timezone.now()
+        chat.started_at = min((m.said_at for m in incoming if m.said_at), default=now)
     chat.save(update_fields=("started_at", "updated_at"))
 
 
 def delete_message(chat_id: UUID, message_id: str) -> None:
-    """Delete a message and release its coverage, so that it is read again if it returns."""
+    """Delete a message and release its coverage, so that it is read again if it returns.
+
+    Raises Chat.DoesNotExist or Message.DoesNotExist.
+    """
     with transaction.atomic():
         chat = lock_chat(chat_id)
         message = Message.objects.get(chat=chat, message_id=message_id)
@@ -185,6 +217,7 @@ def delete_message(chat_id: UUID, message_id: str) -> None:
         message.delete()
         if position is not None:
             Message.objects.filter(chat=chat, position__gt=position).update(position=F("position") - 1)
+        chat.save(update_fields=("updated_at",))
         transcript_changed.send(sender=Chat, chat_id=chat.pk, message_ids=[message_id])
 
 

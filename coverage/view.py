@@ -9,10 +9,13 @@ import hashlib
 import json
 import math
 from collections.abc import Iterable, Mapping
+from decimal import Decimal
 from typing import Any
 
 VIEW_VERSION = "v1"
 STREAMING_TOOL_STATES = {"input-streaming"}
+# JSON deeper than this is refused: the parsers on the way give up a little later, each at its own depth.
+MAX_DEPTH = 100
 
 
 class MalformedParts(ValueError):
@@ -60,9 +63,10 @@ def canonical_json(value: Any) -> str:
 
 
 def _canonical(value: Any) -> Any:
-    # jsonb keeps numbers as decimals: 1e2 comes back as 100, and so must not differ from 100.0 here.
+    # jsonb keeps the decimal digits that were written: 1e2 comes back as 100 and 1e23 as 10**23, which is not the
+    # number that the float holds.
     if isinstance(value, float) and value.is_integer():
-        return int(value)
+        return int(Decimal(repr(value)))
     if isinstance(value, Mapping):
         return {str(key): _canonical(item) for key, item in value.items()}
     if isinstance(value, list | tuple):
@@ -117,17 +121,20 @@ def check_parts(parts: Any) -> list[dict[str, Any]]:
     return parts
 
 
-def check_storable(value: Any, where: str) -> None:
-    """Refuse what PostgreSQL cannot hold: NUL characters, lone surrogates, numbers that are not finite."""
+def check_storable(value: Any, where: str, depth: int = 0) -> None:
+    """Refuse what cannot be stored and read back: NUL characters, lone surrogates, numbers that are not finite,
+    values nested deeper than MAX_DEPTH."""
+    if depth > MAX_DEPTH:
+        raise MalformedParts(f"{where[:80]}…: nested more than {MAX_DEPTH} levels deep")
     if isinstance(value, str):
         _check_text(value, where)
     elif isinstance(value, dict):
         for key, item in value.items():
             _check_text(str(key), f"{where} (a key)")
-            check_storable(item, f"{where}.{key}")
+            check_storable(item, f"{where}.{key}", depth + 1)
     elif isinstance(value, list):
         for index, item in enumerate(value):
-            check_storable(item, f"{where}[{index}]")
+            check_storable(item, f"{where}[{index}]", depth + 1)
     elif isinstance(value, float) and not math.isfinite(value):
         raise MalformedParts(f"{where}: {value} is not a finite number")
 
