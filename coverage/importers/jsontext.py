@@ -1,0 +1,177 @@
+"""Cuts a JSON text of any length into its values, one in memory at a time.
+
+Only brackets and strings are followed here; each value's own text then goes to the standard library's parser. So text
+arrives exactly as it was written (lone surrogates and NUL included, for the message checks to see), numbers of any
+size are read, and a value that is not valid JSON spoils itself alone.
+"""
+
+import json
+import re
+from collections.abc import Iterator
+from typing import Any, BinaryIO
+
+# A value larger than this, in bytes, is refused: its brackets hardly ever belong together.
+MAX_VALUE = 512 * 1024 * 1024
+_FIRST_READ = 256 * 1024
+_LARGEST_READ = 8 * 1024 * 1024
+
+# Everything up to the next bracket outside a string, or up to a string that this piece of the text does not close.
+_TO_BRACKET = re.compile(rb'(?:[^"{}\[\]]++|"(?:[^"\\]++|\\.)*+")*+', re.DOTALL)
+_STRING = re.compile(rb'"(?:[^"\\]++|\\.)*+"', re.DOTALL)
+_SCALAR = re.compile(rb'[^\s,:"{}\[\]]++')
+_SPACE = re.compile(rb"[ \t\r\n]*+")
+_PARTNER = {ord("}"): ord("{"), ord("]"): ord("[")}
+
+
+class BrokenText(ValueError):
+    """From ``offset`` (bytes) on the text cannot be followed; what came before is good."""
+
+    def __init__(self, reason: str, offset: int):
+        super().__init__(reason)
+        self.reason = reason
+        self.offset = offset
+
+
+class MalformedValue(ValueError):
+    """One value that is not valid JSON; its neighbours are not touched by it."""
+
+
+class JsonText:
+    """A cursor over a JSON text. Every method that reads raises BrokenText where it cannot go on."""
+
+    def __init__(self, stream: BinaryIO):
+        self._stream = stream
+        self._buffer = bytearray()
+        self._at = 0
+        self._dropped = 0
+        if self._more() and self._buffer.startswith(b"\xef\xbb\xbf"):
+            self._at = 3
+
+    @property
+    def offset(self) -> int:
+        """Bytes from the start of the text to the cursor."""
+        return self._dropped + self._at
+
+    def _more(self) -> bool:
+        """Read on, twice as much each time one value needs it; False at the end of the text."""
+        size = min(max(_FIRST_READ, len(self._buffer) - self._at), _LARGEST_READ)
+        piece = self._stream.read(size)
+        if self._at > _FIRST_READ:
+            self._drop()
+        self._buffer += piece
+        return bool(piece)
+
+    def _drop(self) -> None:
+        del self._buffer[: self._at]
+        self._dropped += self._at
+        self._at = 0
+
+    def peek(self) -> str:
+        """The next character that is not white space, ``""`` at the end. The cursor moves to it."""
+        while True:
+            self._at = _SPACE.match(self._buffer, self._at).end()
+            if self._at < len(self._buffer):
+                return chr(self._buffer[self._at])
+            if not self._more():
+                return ""
+
+    def skip(self, expected: str) -> None:
+        """Step over one character."""
+        found = self.peek()
+        if found != expected:
+            what = f"{found!r}" if found else "the end of the file"
+            raise BrokenText(f"{expected!r} expected, found {what}", self.offset)
+        self._at += 1
+
+    def take(self) -> bytes:
+        """The text of the value at the cursor, whatever it is; the cursor moves behind it."""
+        first = self.peek()
+        if first in ("{", "["):
+            return self._take_container()
+        return self._take_scalar(_STRING if first == '"' else _SCALAR)
+
+    def _take_container(self) -> bytes:
+        if self._at:
+            self._drop()
+        open_brackets = bytearray()
+        at = 0
+        while True:
+            at = _TO_BRACKET.match(self._buffer, at).end()
+            if at == len(self._buffer) or self._buffer[at] == ord('"'):
+                if not self._more():
+                    raise BrokenText("the file ends in the middle of it", self._dropped + len(self._buffer))
+                if len(self._buffer) > MAX_VALUE:
+                    raise BrokenText(f"it is larger than {MAX_VALUE // 2**20} MB", self.offset)
+                continue
+            bracket = self._buffer[at]
+            if bracket not in _PARTNER:
+                open_brackets.append(bracket)
+            elif open_brackets.pop() != _PARTNER[bracket]:
+                raise BrokenText(f"the brackets do not match: unexpected {chr(bracket)!r}", self._dropped + at)
+            at += 1
+            if not open_brackets:
+                self._at = at
+                return bytes(self._buffer[:at])
+
+    def _take_scalar(self, pattern: re.Pattern[bytes]) -> bytes:
+        while True:
+            found = pattern.match(self._buffer, self._at)
+            # A number or word may go on in the next piece; a closed string may not.
+            if found and (pattern is _STRING or found.end() < len(self._buffer)):
+                break
+            if not self._more():
+                if found:
+                    break
+                rest = chr(self._buffer[self._at]) if self._at < len(self._buffer) else ""
+                if rest in ("", '"'):
+                    raise BrokenText("the file ends in the middle of it", self.offset)
+                raise BrokenText(f"a value expected, found {rest!r}", self.offset)
+            if len(self._buffer) > MAX_VALUE:
+                raise BrokenText(f"it is larger than {MAX_VALUE // 2**20} MB", self.offset)
+        self._at = found.end()
+        return found.group()
+
+
+def elements(text: JsonText) -> Iterator[bytes]:
+    """The texts of the elements of the array at the cursor."""
+    text.skip("[")
+    while text.peek() != "]":
+        yield text.take()
+        if text.peek() != "]":
+            text.skip(",")
+    text.skip("]")
+
+
+def fields(text: JsonText) -> Iterator[str]:
+    """The names of the fields of the object at the cursor; after each, the caller must read its value."""
+    text.skip("{")
+    while text.peek() != "}":
+        offset = text.offset
+        if text.peek() != '"':
+            raise BrokenText(f"a field name expected, found {text.peek()!r}", offset)
+        name = parse(text.take())
+        text.skip(":")
+        yield name
+        if text.peek() != "}":
+            text.skip(",")
+    text.skip("}")
+
+
+def parse(raw: bytes) -> Any:
+    """The value of one JSON text. Raises MalformedValue.
+
+    Surrogates that were written as bytes pass, as escaped ones do: the check of each message refuses them there.
+    """
+    try:
+        return json.loads(raw.decode("utf-8", "surrogatepass"), strict=False)
+    except UnicodeDecodeError as error:
+        raise MalformedValue(f"it is not UTF-8 text (byte {error.start:,} of it)") from None
+    except json.JSONDecodeError as error:
+        where = (
+            f"line {error.lineno} of it, column {error.colno}" if error.lineno > 1 else f"column {error.colno} of it"
+        )
+        raise MalformedValue(f"it is not valid JSON: {error.msg} ({where})") from None
+    except RecursionError:
+        raise MalformedValue("it is nested too deeply") from None
+    except ValueError as error:  # integers beyond Python's limit of digits
+        raise MalformedValue(f"it cannot be read: {error}") from None

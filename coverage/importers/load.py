@@ -1,0 +1,239 @@
+"""Import chats from files and folders: one transaction per conversation, so nothing is ever half written."""
+
+import os
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass, field
+from datetime import datetime
+from uuid import UUID
+
+from django.db import DataError, IntegrityError, transaction
+
+from coverage import services
+from coverage.models import Chat, Message
+
+from . import sources
+from .documents import NotJson, UnreadableFile, open_document
+from .formats import FORMATS, NAMES, Format, UnknownFormat, detect
+from .manifest import manifest_problems
+from .records import ParsedChat, Problem, Skipped
+from .values import printable
+
+DEFAULT_LEARNER = "me"
+
+Progress = Callable[[int], None]
+"""Told how many more bytes of the files have been dealt with."""
+
+
+@dataclass(slots=True)
+class ChatReport:
+    """What became of one conversation.
+
+    ``state``: new, changed, unchanged, empty (nothing was said in it), older (the same import had met a newer copy) or
+    failed (``problems`` says why).
+    The counts are messages; ``moved`` only changed their place, ``left`` left the transcript because the file no longer
+    has them.
+    """
+
+    source: str
+    where: str
+    format: str
+    learner: str
+    title: str
+    state: str
+    chat_id: UUID | None = None
+    added: int = 0
+    changed: int = 0
+    moved: int = 0
+    unchanged: int = 0
+    left: int = 0
+    problems: list[Problem] = field(default_factory=list)
+
+
+Report = ChatReport | Problem | Skipped
+
+
+def import_paths(
+    paths: Iterable[str | os.PathLike[str]],
+    *,
+    format: str = "auto",  # noqa: A002 -- the name of the command's option
+    learner: str = "",
+    dry_run: bool = False,
+    on_progress: Progress | None = None,
+) -> Iterator[Report]:
+    """Import every conversation in the files and folders; yields a report of each as it is done.
+
+    ``format`` is "auto" (found from the content, file by file) or a name from ``formats.NAMES``. All chats go to
+    ``learner``; if it is empty, to the learner whom the file names, else to "me". With ``dry_run`` everything is done
+    and rolled back, so the reports say what would happen. Import never starts an extraction.
+
+    Raises ValueError on an unknown format, and what the database raises when it cannot be reached.
+    """
+    if format not in NAMES:
+        raise ValueError(f"format {format!r} is not one of {', '.join(NAMES)}")
+    run = _Import(FORMATS.get(format), learner, dry_run=dry_run, on_progress=on_progress or (lambda _: None))
+    for found in sources.find(paths):
+        if isinstance(found, Problem):
+            yield found
+        elif isinstance(found, sources.Folder):
+            yield from run.folder(found)
+        else:
+            yield from run.file(found)
+
+
+def total_bytes(paths: Iterable[str | os.PathLike[str]]) -> int:
+    """The size of all files that the paths name, for a progress bar."""
+    total = 0
+    for found in sources.find(paths):
+        files = found.files if isinstance(found, sources.Folder) else (found,)
+        total += sum(file.size for file in files if isinstance(file, sources.Source))
+    return total
+
+
+@dataclass(slots=True)
+class _Seen:
+    """A conversation that this import has met: where, and how new that copy was."""
+
+    source: str
+    where: str
+    updated_at: datetime | None
+
+
+class _Import:
+    """One call of ``import_paths``: its options, and the conversations it has met."""
+
+    def __init__(self, fixed: Format | None, learner: str, *, dry_run: bool, on_progress: Progress):
+        self._format = fixed
+        self._learner = learner.strip()
+        self._dry_run = dry_run
+        self._on_progress = on_progress
+        self._seen: dict[tuple[str, str, str], _Seen] = {}
+
+    def folder(self, folder: sources.Folder) -> Iterator[Report]:
+        """All files of a folder; one without any chat is a problem unless its files told theirs."""
+        useful = False
+        for source in folder.files:
+            for report in self.file(source):
+                useful = useful or not isinstance(report, Skipped)
+                yield report
+        for report in manifest_problems(folder):
+            useful = True
+            yield report
+        if not useful:
+            yield Problem(folder.label, "", "the folder holds no chats", "give the folder with the export in it")
+
+    def file(self, source: sources.Source) -> Iterator[Report]:
+        """One file. Whatever is wrong with it is reported, and the import goes on with the next."""
+        counted = 0
+        try:
+            document = open_document(source)
+            chosen = self._format or detect(document)
+            document.bytes_read = 0
+            for parsed in chosen.read(document):
+                yield parsed if isinstance(parsed, Problem) else self._chat(parsed, chosen)
+                self._on_progress(document.bytes_read - counted)
+                counted = document.bytes_read
+        except UnreadableFile as error:
+            yield _unreadable(source, error)
+        except OSError as error:
+            yield Problem(source.label, "", f"it cannot be read: {error.strerror or error}", "check the file")
+        self._on_progress(max(0, source.size - counted))
+
+    def _chat(self, parsed: ParsedChat, chosen: Format) -> ChatReport:
+        learner = self._learner or parsed.learner or DEFAULT_LEARNER
+        report = ChatReport(
+            parsed.source, parsed.where, chosen.NAME, learner, parsed.title, "failed", problems=parsed.problems
+        )
+        if self._is_second_copy(parsed, report):
+            return report
+        try:
+            with transaction.atomic():
+                _store(parsed, report)
+                transaction.set_rollback(self._dry_run)
+        except (DataError, IntegrityError) as error:
+            reason = str(error).strip().splitlines()[0]
+            report.problems.append(
+                Problem(parsed.source, parsed.where, f"the database refused it: {reason}", "nothing of it was imported")
+            )
+        if self._dry_run and report.state == "new":
+            report.chat_id = None
+        return report
+
+    def _is_second_copy(self, parsed: ParsedChat, report: ChatReport) -> bool:
+        """Whether this import has met the conversation before, in a copy that is as new or newer.
+
+        Two exports in one folder overlap, and then the newer copy counts. Where nothing tells which is newer, two
+        chats under one id are a mistake in the file: the first is kept, the second reported.
+        """
+        key = (report.learner, report.format, parsed.external_id)
+        first = self._seen.get(key)
+        if first is None or (parsed.updated_at and first.updated_at and parsed.updated_at > first.updated_at):
+            self._seen[key] = _Seen(parsed.source, parsed.where, parsed.updated_at)
+            return False
+        if parsed.updated_at and first.updated_at:
+            report.state = "older"
+            return True
+        place = f"{first.source}, {first.where}" if first.where else first.source
+        reason = f"the id {printable(parsed.external_id)!r} was already used by {place}"
+        report.problems.append(Problem(parsed.source, parsed.where, reason, "the first is kept; give it its own id"))
+        return True
+
+
+def _unreadable(source: sources.Source, error: UnreadableFile) -> Problem | Skipped:
+    """In a folder, files that are something else are passed over; a named file must hold chats."""
+    something_else = isinstance(error, UnknownFormat) or (isinstance(error, NotJson) and not source.looks_like_json)
+    if something_else and not source.named:
+        return Skipped(source.label, error.reason)
+    return Problem(source.label, "", error.reason, error.remedy)
+
+
+def _store(parsed: ParsedChat, report: ChatReport) -> None:
+    """Write one conversation. The caller holds the transaction."""
+    if not parsed.messages:
+        # Nothing was said in it, or nothing of it can be stored: a chat that is there stays as it is.
+        report.state = "failed" if parsed.problems else "empty"
+        return
+    learner = services.get_or_create_learner(report.learner)
+    started_at = parsed.created_at
+    chat, created = Chat.objects.get_or_create(
+        learner=learner,
+        source=report.format,
+        external_id=parsed.external_id,
+        defaults={"title": parsed.title or _first_words(parsed), "started_at": started_at},
+    )
+    retitled = False
+    if not created:
+        given = {"title": parsed.title, "started_at": started_at}
+        retitled = services.update_chat(chat, {name: value for name, value in given.items() if value})
+    _put_back_refused(chat, parsed)
+    result = services.put_messages(chat.pk, parsed.messages, whole_transcript=parsed.complete)
+    report.chat_id = chat.pk
+    report.title = chat.title
+    report.added, report.changed = len(result.added), len(result.changed)
+    report.moved, report.unchanged, report.left = len(result.moved), len(result.unchanged), len(result.shelved)
+    report.state = "new" if created else "changed" if result.touched or retitled else "unchanged"
+
+
+def _put_back_refused(chat: Chat, parsed: ParsedChat) -> None:
+    """Where the file's version of a message was refused but an earlier one is stored, that one keeps its place."""
+    stored = {
+        message.message_id: message
+        for message in Message.objects.filter(
+            chat=chat, message_id__in=[message_id for _, message_id in parsed.refused], position__isnull=False
+        )
+    }
+    for index, message_id in reversed(parsed.refused):
+        if message := stored.pop(message_id, None):
+            kept = services.IncomingMessage(
+                message.message_id, message.role, message.parts, message.metadata, message.said_at
+            )
+            parsed.messages.insert(index, kept)
+
+
+def _first_words(parsed: ParsedChat, limit: int = 80) -> str:
+    """A title for a chat that has none: how its first message of the user begins."""
+    for message in parsed.messages:
+        if message.role == Message.Role.USER:
+            text = " ".join(" ".join(p["text"] for p in message.parts if p["type"] == "text").split())
+            if text:
+                return text if len(text) <= limit else text[: limit - 1].rstrip() + "…"
+    return ""
