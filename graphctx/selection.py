@@ -130,7 +130,16 @@ def select(learner: Learner, topic: str, budget: int) -> Selection:
         ranked = _lines(ranking)
     with _timed(timings, "block"):
         count, block, reason = fill(ranked, budget)
+    if not ranked:
+        reason = _why_empty(learner)
     return Selection(budget, ranked, count, block, reason, space, timings)
+
+
+def _why_empty(learner: Learner) -> str:
+    unembedded = Proposition.objects.retrievable().filter(learner=learner).count()
+    if unembedded:
+        return f"{unembedded} propositions have no vector yet: run `manage.py backfill_embeddings`"
+    return "the graph holds nothing for this learner yet"
 
 
 @contextmanager
@@ -188,6 +197,6 @@ def fill(ranked: Sequence[Line], budget: int) -> tuple[int, str, str]:
             break
         count += 1
     if count == 0:
-        return 0, "", reason if ranked else "the graph holds nothing for this learner yet"
+        return 0, "", reason
     body = "".join(f"{line.line}\n" for line in ranked[:count])
     return count, f"{before}{body}{after}", reason

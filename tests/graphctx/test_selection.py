@@ -172,6 +172,11 @@ def test_an_empty_graph_says_so(learner: Learner) -> None:
     assert selection.reason == "the graph holds nothing for this learner yet"
 
 
+def test_a_graph_without_vectors_says_what_to_do(learner: Learner) -> None:
+    add_propositions(learner, SOLAR, vectors=False)
+    assert "5 propositions have no vector yet" in select(learner, "tides", 1024).reason
+
+
 def test_budget_zero_is_off_and_looks_at_nothing(learner: Learner, django_assert_num_queries) -> None:
     with django_assert_num_queries(0):
         assert select(learner, "tides", 0).to_dict()["block"] == ""
