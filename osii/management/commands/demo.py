@@ -1,0 +1,118 @@
+"""`manage.py demo`: the whole loop on the sample chats and documents."""
+
+from typing import Any
+
+from graphctx.embedding import EmbeddingError
+from osii.console import Command as OsiiCommand
+from osii.demo import run_demo
+
+
+class Command(OsiiCommand):
+    help = (
+        "Run the main job on the sample chats and documents: import, extract, report, add documents, promote a version, "
+        "and ask what the learner knows about a topic. A second run finds nothing to read and says so."
+    )
+
+    def run(self, **options: Any) -> None:
+        try:
+            data = run_demo(self.note)
+        except EmbeddingError as error:
+            self.fail(str(error))
+        self.result(data, _render)
+        if data["imported"]["problems"] or data["extraction"]["failed_batches"]:
+            self.fail("the demo met problems; they are in the report above")
+
+
+def _render(data: dict[str, Any]) -> list[str]:
+    return [
+        *_chats(data),
+        *_extraction(data),
+        *_propositions(data),
+        *_documents(data["documents"]),
+        *_context(data["context"]),
+        "",
+        "Next: `make run` opens the dashboard on these chats; `manage.py help` lists the commands.",
+    ]
+
+
+def _title(text: str) -> list[str]:
+    return ["", text, "─" * len(text)]
+
+
+def _chats(data: dict[str, Any]) -> list[str]:
+    imported, before, after = data["imported"], data["coverage_before"], data["coverage_after"]
+    return [
+        *_title("Chats"),
+        f"{imported['chats']} chats with {imported['messages']} messages, {imported['messages_added']} of them new.",
+        *[f"  problem: {problem['where']}: {problem['reason']}" for problem in imported["problems"]],
+        f"Coverage before: {_fraction(before)}",
+        f"Coverage after:  {_fraction(after)}",
+    ]
+
+
+def _fraction(totals: dict[str, int]) -> str:
+    total, covered = totals["total_tokens"], totals["covered_tokens"]
+    return f"{covered:>6,} of {total:,} tokens read ({covered * 100 // total if total else 100} %)"
+
+
+def _extraction(data: dict[str, Any]) -> list[str]:
+    work = data["extraction"]
+    lines = _title("Extraction")
+    if data["nothing_to_do"]:
+        return [*lines, "Nothing is uncovered: no batch was run and nothing was read again."]
+    lines.append(
+        f"{work['batches']} batches read {work['tokens_read']:,} tokens and staged {work['candidates_staged']} candidates: "
+        f"{work['propositions_new']} new propositions, {work['propositions_known']} times evidence for a known one."
+    )
+    if work["batches_that_found_nothing"]:
+        lines.append(f"{work['batches_that_found_nothing']} batch(es) found nothing to keep, and said why.")
+    if work["failed_batches"]:
+        lines.append(f"{work['failed_batches']} batch(es) failed; coverage_report shows which messages are parked.")
+    return lines
+
+
+def _propositions(data: dict[str, Any]) -> list[str]:
+    propositions = data["propositions"]
+    shown = len(propositions["examples"])
+    lines = _title(f"Propositions ({shown} of {propositions['total']})")
+    for example in propositions["examples"]:
+        lines.append(f"• {example['text']}  [{example['kind'].replace('_', ' ')}]")
+        for item in example["evidence"][:2]:
+            level = f", {item['level'].replace('_', ' ')}" if item["level"] else ""
+            quote = " ".join(item["quote"].split())
+            quote = quote if len(quote) <= 160 else quote[:159] + "…"
+            lines.append(f"    “{quote}”")
+            lines.append(f"    {item['speaker']}{level} — {item['chat']}, message {item['position']}")
+    return lines
+
+
+def _documents(library: dict[str, Any]) -> list[str]:
+    lines = _title("Documents")
+    for row in library["documents"]:
+        if row.get("extraction_status") == "succeeded":
+            when = "extracted" if row["extracted_now"] else "already extracted"
+            lines.append(f"{row['file']}: {when}, {row['characters']:,} characters, primary {row['extraction_id']}")
+        else:
+            lines.append(f"{row['file']}: failed: {row['error']}")
+    moved = library["promoted"]
+    if moved and moved["moved"]:
+        lines.append(f"{moved['file']}: another version was saved beside it and promoted: {moved['primary_id']}")
+        lines.append(f"    the version before is kept: {moved['before']}")
+    elif moved:
+        lines.append(f"{moved['file']}: version {moved['primary_id']} was promoted by an earlier run.")
+    return lines
+
+
+def _context(context: dict[str, Any]) -> list[str]:
+    return [
+        *_title(f"Context for a new chat: “{context['topic']}”"),
+        f"{context['count']} propositions, {context['tokens']:,} of {context['budget']:,} tokens",
+        *[
+            f"  {item['similarity']:.2f}  {item['tokens']:>3} tokens  {(item['level'] or 'no level').replace('_', ' '):<15}  {item['text']}"
+            for item in context["items"]
+        ],
+        "",
+        "The block as the assistant gets it:",
+        "",
+        *[f"    {line}" for line in context["block"].splitlines()],
+    ]
