@@ -32,11 +32,12 @@ def services(home: Path) -> Services:
 
 
 def server_processes(home: Path) -> list[psutil.Process]:
-    """Every process that works in the home's data directories."""
+    """Every database or queue server process that works in the home."""
     found = []
     for process in psutil.process_iter():
         with contextlib.suppress(psutil.Error):
-            if process.status() != psutil.STATUS_ZOMBIE and process.cwd().startswith(f"{home}{os.sep}"):
+            is_server = process.name().startswith(("postgres", "valkey"))
+            if is_server and process.status() != psutil.STATUS_ZOMBIE and process.cwd().startswith(f"{home}{os.sep}"):
                 found.append(process)
     return found
 
@@ -48,6 +49,13 @@ def main_processes(home: Path, name: str = "") -> list[psutil.Process]:
     with contextlib.suppress(psutil.Error):
         found = [process for process in found if process.ppid() not in pids]
     return [process for process in found if process.name().startswith(name)]
+
+
+def is_up_again(home: Path) -> None:
+    deadline = time.monotonic() + 30
+    while not all(server.up() for server in services(home).servers):
+        assert time.monotonic() < deadline
+        time.sleep(0.05)
 
 
 def clean_up(home: Path) -> None:
@@ -248,10 +256,7 @@ def test_watching_heals_killed_servers(home):
     try:
         for process in main_processes(home):
             process.kill()
-        deadline = time.monotonic() + 30
-        while not all(server.up() for server in mine.servers):
-            assert time.monotonic() < deadline
-            time.sleep(0.05)
+        is_up_again(home)
     finally:
         stop.set()
         watcher.join()

@@ -1,0 +1,30 @@
+"""Jobs for the worker tests."""
+
+import os
+import time
+
+import redis
+
+
+def pid() -> int:
+    return os.getpid()
+
+
+def sleep(seconds: float) -> str:
+    time.sleep(seconds)
+    return "slept"
+
+
+def fail() -> None:
+    raise ValueError("as asked")
+
+
+def beats(url: str, worker_key: str, seconds: float) -> int:
+    """How many different heartbeats of the worker are seen while this job runs."""
+    seen = set()
+    deadline = time.monotonic() + seconds
+    with redis.Redis.from_url(url) as client:
+        while time.monotonic() < deadline:
+            seen.add(client.hget(worker_key, "last_heartbeat"))
+            time.sleep(0.01)
+    return len(seen)
