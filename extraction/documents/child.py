@@ -1,0 +1,101 @@
+"""The child process of one extraction: ``python -m extraction.documents.child REQUEST.json``.
+
+It takes its limits before it imports the extractor, writes the bundle into the temporary store it was given, and
+leaves what came of it in the request's result file. It dies with its parent. No Django here.
+"""
+
+import contextlib
+import errno
+import importlib
+import json
+import os
+import resource
+import signal
+import sys
+import threading
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from .bundle import Bundle
+from .errors import ExtractionFailed
+from .extractors.base import Extractor, SourceFile
+
+# The parent ends us at the limit; this ends us if the parent could not.
+BACKSTOP_SECONDS = 10
+
+OS_ERRORS = {
+    errno.EFBIG: ("output_too_large", "the extractor wrote a file beyond the output limit"),
+    errno.ENOSPC: ("disk_full", "no space is left on the store's disk"),
+    errno.EDQUOT: ("disk_full", "the store's disk quota is used up"),
+}
+
+
+def main(arguments: Sequence[str]) -> int:
+    request = json.loads(Path(arguments[0]).read_bytes())
+    die_with_parent()
+    apply_limits(request["limits"])
+    try:
+        outcome = {"ok": True, **run(request)}
+    except ExtractionFailed as failure:
+        outcome = {"ok": False, "reason": failure.reason, "message": str(failure)}
+    except MemoryError:
+        outcome = {"ok": False, "reason": "out_of_memory", "message": "the extractor needed more memory than allowed"}
+    except OSError as error:
+        if error.errno not in OS_ERRORS:
+            raise
+        reason, message = OS_ERRORS[error.errno]
+        outcome = {"ok": False, "reason": reason, "message": message}
+    Path(request["result"]).write_text(json.dumps(outcome), encoding="utf-8")
+    return 0
+
+
+def run(request: Mapping[str, Any]) -> dict[str, Any]:
+    """Extract, and say what the bundle holds."""
+    extractor = load(request["extractor"])
+    bundle = Bundle(Path(request["bundle"]))
+    source = SourceFile(Path(request["source"]), request["filename"], request["media_type"])
+    extractor.extract(source, bundle, request["options"])
+    return bundle.close(extractor.name, extractor.version, request["options"]).to_dict()
+
+
+def load(reference: str) -> Extractor:
+    module, _, name = reference.partition(":")
+    target: Any = importlib.import_module(module)
+    for attribute in name.split("."):
+        target = getattr(target, attribute)
+    return target()
+
+
+def apply_limits(limits: Mapping[str, Any]) -> None:
+    """Limits that the kernel keeps, whatever the extractor's libraries do."""
+    _lower(resource.RLIMIT_CORE, 0)
+    _lower(resource.RLIMIT_FSIZE, int(limits["output_bytes"]))
+    # Past the soft limit the signal says why; past the hard one it would be a bare kill.
+    _lower(resource.RLIMIT_CPU, int(limits["cpu_seconds"]), spare=BACKSTOP_SECONDS)
+    if limits["hard_memory"]:
+        _lower(resource.RLIMIT_AS, int(limits["memory_bytes"]))
+    signal.setitimer(signal.ITIMER_REAL, limits["wall_seconds"] + BACKSTOP_SECONDS)
+
+
+def _lower(kind: int, value: int, spare: int = 0) -> None:
+    _, hard = resource.getrlimit(kind)
+    ceiling = value + spare if hard == resource.RLIM_INFINITY else min(value + spare, hard)
+    with contextlib.suppress(ValueError):  # a platform without this limit; the parent watches too
+        resource.setrlimit(kind, (min(value, ceiling), ceiling))
+
+
+def die_with_parent() -> None:
+    """End this process and what it started as soon as the parent's end of standard input closes."""
+
+    def wait() -> None:
+        with contextlib.suppress(OSError):
+            while os.read(0, 64):
+                pass
+        os.killpg(0, signal.SIGKILL)
+
+    threading.Thread(target=wait, daemon=True).start()
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

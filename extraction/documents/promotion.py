@@ -1,0 +1,102 @@
+"""Moving the primary pointer: one transaction in the database, then the files that follow it."""
+
+import logging
+from types import EllipsisType
+
+from django.db import transaction
+
+from ..models import Document, ExtractionVersion, Promotion
+from . import files, mirror
+from .bundle import TEXT
+from .errors import PrimaryMoved, PromotionRefused, UnknownDocument, UnknownVersion
+from .ids import check_extraction_id, check_file_id
+from .store import Store, library_store
+
+logger = logging.getLogger(__name__)
+
+
+def promote(
+    file_id: str,
+    extraction_id: str,
+    actor: str,
+    reason: str = "",
+    expected_primary: str | EllipsisType | None = ...,
+) -> Promotion:
+    """Make a succeeded version of the document its primary; returns the record of the move.
+
+    ``expected_primary`` is the primary that the caller saw (None for none); when it is another one now, PrimaryMoved
+    is raised and nothing happens. Promoting what is primary already changes nothing and returns the move that made it
+    so. Raises UnknownDocument, UnknownVersion, PromotionRefused, StoreError.
+
+    Once the transaction has committed the move holds: files that could not be written are repaired by reconcile.
+    """
+    store = library_store()
+    check_file_id(file_id)
+    check_extraction_id(extraction_id)
+    with store.lock(file_id):
+        _check_files(store, file_id, extraction_id)
+        with transaction.atomic(durable=True):
+            document = lock_document(file_id)
+            version = _find_version(document, extraction_id)
+            if document.primary_id == version.pk:
+                promotion = _last_move(document) or move_primary(document, version, actor, reason)
+            else:
+                if expected_primary is not ... and document.primary_id != expected_primary:
+                    raise PrimaryMoved(expected_primary, document.primary_id)
+                promotion = move_primary(document, version, actor, reason)
+        bring_files_up(store, file_id)
+    return promotion
+
+
+def lock_document(file_id: str) -> Document:
+    """The document, locked until the transaction ends. Raises UnknownDocument."""
+    try:
+        return Document.objects.select_for_update(no_key=True).get(pk=file_id)
+    except Document.DoesNotExist:
+        raise UnknownDocument(file_id) from None
+
+
+def move_primary(document: Document, version: ExtractionVersion, actor: str, reason: str) -> Promotion:
+    """Point the locked document at ``version`` and record it. The caller holds the transaction."""
+    promotion = Promotion.objects.create(
+        document=document, before_id=document.primary_id, after=version, actor=actor, reason=reason
+    )
+    document.primary = version
+    document.save(update_fields=("primary",))
+    return promotion
+
+
+def bring_files_up(store: Store, file_id: str) -> None:
+    """Mirror the committed state to disk; a failure is logged, because the database has decided already."""
+    try:
+        for _ in mirror.sync(store, file_id):
+            pass
+    except OSError as error:
+        logger.warning("The files of %s are behind the database (%s): reconcile repairs them.", file_id, error)
+
+
+def _last_move(document: Document) -> Promotion | None:
+    return document.promotions.filter(after=document.primary_id).order_by("-created_at", "-id").first()
+
+
+def _find_version(document: Document, extraction_id: str) -> ExtractionVersion:
+    version = ExtractionVersion.objects.filter(pk=extraction_id).first()
+    if version is None:
+        raise UnknownVersion("unknown_version", f"there is no extraction version {extraction_id!r}")
+    if version.document_id != document.pk:
+        raise UnknownVersion(
+            "other_document", f"{extraction_id} is a version of {version.document_id}, not of {document.pk}"
+        )
+    if version.status != ExtractionVersion.Status.SUCCEEDED:
+        raise PromotionRefused("failed_version", f"{extraction_id} failed and has no text ({version.error})")
+    return version
+
+
+def _check_files(store: Store, file_id: str, extraction_id: str) -> None:
+    """A version whose text is gone or damaged on disk does not come into force."""
+    version = ExtractionVersion.objects.filter(pk=extraction_id, document=file_id, status="succeeded").first()
+    if version is None:
+        return  # the transaction says exactly what is wrong
+    text = store.version_dir(file_id, extraction_id) / TEXT
+    if not text.is_file() or files.sha256_of(text) != version.text_sha256:
+        raise PromotionRefused("version_damaged", f"the text of {extraction_id} is missing or damaged on disk")

@@ -1,0 +1,91 @@
+"""Finds and heals every disagreement between the store and the database.
+
+Where the database has a document, it decides; where it has none, the disk does. Nothing is ever deleted but
+unfinished work in tmp/ and mirrors of a version that is not primary.
+"""
+
+from collections.abc import Iterator
+
+from ..models import Document, ExtractionVersion
+from . import files, mirror, registration, validation
+from .bundle import MANIFEST, PROVENANCE, TEXT
+from .errors import ExtractionFailed
+from .ids import check_file_id
+from .mirror import Difference
+from .store import GRACE_SECONDS, Store, library_store
+
+
+def reconcile_document(file_id: str, *, dry_run: bool = False, deep: bool = True) -> list[Difference]:
+    """Heal one document; returns what differed, in order. With ``dry_run`` nothing is written.
+
+    ``deep`` also reads the source and the text of every version and compares their hashes.
+    """
+    check_file_id(file_id)
+    store = library_store()
+    with store.lock(file_id):
+        return list(_heal(store, file_id, dry_run=dry_run, deep=deep))
+
+
+def reconcile_all(*, dry_run: bool = False, deep: bool = True, grace: float = GRACE_SECONDS) -> Iterator[Difference]:
+    """Heal every document, one at a time, and remove work that no living process owns; yields what differed."""
+    store = library_store()
+    in_database = set(Document.objects.values_list("pk", flat=True).iterator())
+    for file_id in sorted(in_database.union(store.file_ids())):
+        yield from reconcile_document(file_id, dry_run=dry_run, deep=deep)
+    for path in store.leftovers(grace):
+        if not dry_run:
+            store.remove_leftover(path)
+        yield Difference(f"tmp/{path.name}", "is left over from work that ended before its time", healed=True)
+
+
+def _heal(store: Store, file_id: str, *, dry_run: bool, deep: bool) -> Iterator[Difference]:
+    document = Document.objects.filter(pk=file_id).first()
+    if document is None:
+        yield from registration.register_document(store, file_id, dry_run=dry_run)
+        document = Document.objects.filter(pk=file_id).first()
+        if document is None:
+            return
+    # Intake writes a document with its first source: without any, the row was made from disk just now.
+    from_disk = not document.sources.exists() and not document.versions.exists()
+    if from_disk and not dry_run:
+        registration.restore_sources(store, document)
+    legacy = document.primary_id is None and store.is_unversioned(file_id)
+    if legacy:
+        yield from registration.register_legacy(store, file_id, dry_run=dry_run)
+    known = set(document.versions.filter(status="succeeded").values_list("pk", flat=True))
+    yield from registration.adopt_versions(store, file_id, known, dry_run=dry_run)
+    if (from_disk or legacy) and not dry_run:
+        registration.choose_primary(store, file_id)
+    yield from _check_source(store, document, deep=deep)
+    for version in mirror.succeeded(document):
+        yield from check_version(store, version, deep=deep)
+    if not (legacy and dry_run):  # what a dry run left unregistered is said already
+        yield from mirror.sync(store, file_id, write=not dry_run)
+
+
+def _check_source(store: Store, document: Document, *, deep: bool) -> Iterator[Difference]:
+    source = store.source_path(document.pk)
+    if source is None:
+        yield Difference(document.pk, "the source bytes are missing: add the file again", healed=False)
+    elif source.stat().st_size != document.size_bytes or (deep and f"sha256-{files.sha256_of(source)}" != document.pk):
+        yield Difference(
+            document.pk, "the source bytes are not those of the document: add the file again", healed=False
+        )
+
+
+def check_version(store: Store, version: ExtractionVersion, *, deep: bool) -> Iterator[Difference]:
+    """What is wrong with the files of a succeeded version."""
+    directory = store.version_dir(version.document_id, version.pk)
+    missing = [name for name in (TEXT, MANIFEST, PROVENANCE) if not (directory / name).is_file()]
+    if missing:
+        yield Difference(version.document_id, f"version {version.pk} has lost {', '.join(missing)}", healed=False)
+    elif deep:
+        try:
+            found = validation.validate(directory)
+        except ExtractionFailed as error:
+            yield Difference(version.document_id, f"version {version.pk} is damaged: {error}", healed=False)
+            return
+        for name, value in found.to_dict().items():
+            if getattr(version, name) != value:
+                what = f"version {version.pk}: {name} is {value} on disk, {getattr(version, name)} in the database"
+                yield Difference(version.document_id, what, healed=False)

@@ -1,0 +1,91 @@
+"""Reading documents: texts, manifests, versions."""
+
+from collections.abc import Iterator
+from typing import Any
+
+from ..models import ExtractionVersion
+from . import validation
+from .bundle import ARTIFACTS, MANIFEST, PROVENANCE, TEXT
+from .errors import StoreError, UnknownVersion
+from .ids import check_extraction_id
+from .store import library_store, utc
+from .versions import find_document
+
+
+def primary_text(file_id: str) -> str:
+    """The text in force. Raises UnknownDocument; UnknownVersion when no version is primary; StoreError."""
+    document = find_document(library_store(), file_id)
+    if document.primary_id is None:
+        raise UnknownVersion("no_primary", f"{file_id} has no primary version")
+    return _read(file_id, document.primary_id, TEXT)
+
+
+def version_text(file_id: str, extraction_id: str) -> str:
+    """The text of one version; spans of its manifest count its characters. Raises UnknownVersion, StoreError."""
+    return _read(file_id, _succeeded(file_id, extraction_id).pk, TEXT)
+
+
+def version_provenance(file_id: str, extraction_id: str) -> str:
+    """provenance.toml of one version, as text."""
+    return _read(file_id, _succeeded(file_id, extraction_id).pk, PROVENANCE)
+
+
+def version_manifest(file_id: str, extraction_id: str) -> Iterator[dict[str, Any]]:
+    """The manifest rows of one version, in order."""
+    version = _succeeded(file_id, extraction_id)
+    path = library_store().version_dir(file_id, version.pk) / MANIFEST
+    if not path.is_file():
+        raise StoreError("version_damaged", f"{MANIFEST} of {extraction_id} is missing on disk")
+    return validation.rows(path)
+
+
+def extractions(file_id: str) -> dict[str, Any]:
+    """{file_id, primary_id, variants}: every version, newest first, failed ones with their reason.
+
+    Paths are relative to the store, and null where a failed version has no files.
+    """
+    store = library_store()
+    document = find_document(store, file_id)
+    return {
+        "file_id": file_id,
+        "primary_id": document.primary_id,
+        "variants": [_variant(version, document.primary_id) for version in document.versions.all()],
+    }
+
+
+def _variant(version: ExtractionVersion, primary_id: str | None) -> dict[str, Any]:
+    folder = f"objects/{version.document_id}/extractions/{version.pk}"
+    has_files = version.status == ExtractionVersion.Status.SUCCEEDED
+    return {
+        "id": version.pk,
+        "created_utc": utc(version.created_at),
+        "extractor": {"name": version.extractor, "version": version.extractor_version},
+        "options": version.options,
+        "status": version.status,
+        "error": version.error,
+        "text_sha256": version.text_sha256,
+        "text_chars": version.text_chars,
+        "manifest_records": version.manifest_records,
+        "primary": version.pk == primary_id,
+        "text_path": f"{folder}/{TEXT}" if has_files else None,
+        "manifest_path": f"{folder}/{MANIFEST}" if has_files else None,
+        "provenance_path": f"{folder}/{PROVENANCE}" if has_files else None,
+        "artifacts_path": f"{folder}/{ARTIFACTS}" if has_files else None,
+    }
+
+
+def _succeeded(file_id: str, extraction_id: str) -> ExtractionVersion:
+    version = find_document(library_store(), file_id).versions.filter(pk=check_extraction_id(extraction_id)).first()
+    if version is None:
+        raise UnknownVersion("unknown_version", f"{file_id} has no extraction version {extraction_id!r}")
+    if version.status != ExtractionVersion.Status.SUCCEEDED:
+        raise UnknownVersion("failed_version", f"{extraction_id} failed and has no text ({version.error})")
+    return version
+
+
+def _read(file_id: str, extraction_id: str, name: str) -> str:
+    path = library_store().version_dir(file_id, extraction_id) / name
+    try:
+        return path.read_bytes().decode()
+    except OSError as error:
+        raise StoreError("version_damaged", f"{name} of {extraction_id} cannot be read: {error.strerror}") from error

@@ -1,0 +1,22 @@
+"""What may be done to documents: add a file, extract its text, make a version primary, heal what a crash left.
+
+Lock order: the document's lock in the store first, then database rows. Extractors run outside both.
+"""
+
+from .intake import AddOutcome, add_file
+from .promotion import promote
+from .reconcile import reconcile_all, reconcile_document
+from .versions import MAKE_PRIMARY, POLICIES, SAVE_VARIANT, Policy, extract
+
+__all__ = [
+    "MAKE_PRIMARY",
+    "POLICIES",
+    "SAVE_VARIANT",
+    "AddOutcome",
+    "Policy",
+    "add_file",
+    "extract",
+    "promote",
+    "reconcile_all",
+    "reconcile_document",
+]

@@ -1,0 +1,160 @@
+"""Making extraction versions: run an extractor beside everything, validate, move, record."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Literal
+
+from django.db import transaction
+
+from ..models import Document, ExtractionVersion
+from . import isolation, validation
+from .bundle import Summary
+from .errors import ExtractionFailed, ExtractorRefused, PrimaryMoved, StoreError, UnknownDocument
+from .extractors import registry
+from .extractors.base import Extractor
+from .ids import check_file_id, new_extraction_id
+from .promotion import bring_files_up, lock_document, move_primary, promote
+from .reconcile import reconcile_document
+from .store import Store, library_store
+
+Policy = Literal["make_primary", "save_variant"]
+MAKE_PRIMARY, SAVE_VARIANT = "make_primary", "save_variant"
+POLICIES = (MAKE_PRIMARY, SAVE_VARIANT)
+
+
+def extract(
+    file_id: str,
+    extractor: str = registry.AUTO,
+    policy: Policy = MAKE_PRIMARY,
+    *,
+    options: Mapping[str, Any] | None = None,
+    force: bool = False,
+    actor: str = "system",
+    reason: str = "",
+) -> ExtractionVersion:
+    """Extract a document's text into a new immutable version; returns it, succeeded or failed.
+
+    A succeeded version by the same extractor, version and options is returned as it is, unless ``force``.
+    "make_primary" then makes the version primary, unless the primary moved while the extractor ran: then the version
+    is kept and PrimaryMoved raised. "save_variant" never moves the pointer. A failure is a failed version with its
+    reason in ``error``; nothing else changes. Raises UnknownDocument, ExtractorRefused, StoreError.
+    """
+    if policy not in POLICIES:
+        raise ExtractorRefused("unknown_policy", f"the policy is {policy!r}, not one of {', '.join(POLICIES)}")
+    store = library_store()
+    document = find_document(store, file_id)
+    chosen = registry.choose(extractor, document.mime)
+    return _Job(
+        store=store,
+        document=document,
+        extractor=chosen,
+        options=chosen.resolve(options),
+        make_primary=policy == MAKE_PRIMARY,
+        force=force,
+        actor=actor,
+        reason=reason,
+        base=document.primary_id,
+    ).run()
+
+
+def find_document(store: Store, file_id: str) -> Document:
+    """The document; one that only the disk knows, or one from before versions, is registered first."""
+    document = Document.objects.filter(pk=check_file_id(file_id)).first()
+    if store.has_object(file_id) and (
+        document is None or (document.primary_id is None and store.is_unversioned(file_id))
+    ):
+        reconcile_document(file_id, deep=False)
+        document = Document.objects.filter(pk=file_id).first()
+    if document is None:
+        raise UnknownDocument(file_id)
+    return document
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Job:
+    """One call of `extract`. ``base`` is the primary that was in force when it began."""
+
+    store: Store
+    document: Document
+    extractor: Extractor
+    options: dict[str, Any]
+    make_primary: bool
+    force: bool
+    actor: str
+    reason: str
+    base: str | None
+
+    def run(self) -> ExtractionVersion:
+        twin = None if self.force else self._twin()
+        if twin is not None:
+            return self._settle(twin)
+        source = self.store.source_path(self.document.pk)
+        if source is None:
+            raise StoreError(
+                "source_missing", f"the bytes of {self.document.pk} are not in the store: add the file again"
+            )
+        extraction_id = new_extraction_id(self.extractor.name)
+        try:
+            with self.store.temporary() as temporary:
+                bundle, summary = self._make_bundle(extraction_id, source, temporary)
+                twin = self._register(extraction_id, bundle, summary)
+        except ExtractionFailed as failure:
+            return self._version(extraction_id, status="failed", error=_clean(f"{failure.reason}: {failure}"))
+        return self._settle(twin) if twin is not None else ExtractionVersion.objects.get(pk=extraction_id)
+
+    def _make_bundle(self, extraction_id: str, source: Path, temporary: Path) -> tuple[Path, Summary]:
+        """Extract into a temporary store and validate what is there."""
+        bundle = Store(temporary / "store").version_dir(self.document.pk, extraction_id)
+        work = temporary / "work"
+        work.mkdir()
+        claimed = isolation.run(self.extractor, self.options, source, self.document.mime, bundle=bundle, work=work)
+        return bundle, validation.validate(bundle, claimed)
+
+    def _register(self, extraction_id: str, bundle: Path, summary: Summary) -> ExtractionVersion | None:
+        """Move the bundle and record it; returns a twin that another process made meanwhile, and then does nothing."""
+        file_id = self.document.pk
+        with self.store.lock(file_id):
+            twin = None if self.force else self._twin()
+            if twin is not None:
+                return twin
+            self.store.place_version(file_id, extraction_id, bundle)
+            with transaction.atomic(durable=True):
+                document = lock_document(file_id)
+                version = self._version(extraction_id, status="succeeded", **summary.to_dict())
+                if self.make_primary and document.primary_id == self.base:
+                    move_primary(document, version, self.actor, self.reason)
+            bring_files_up(self.store, file_id)
+        if self.make_primary and document.primary_id != extraction_id:
+            raise PrimaryMoved(self.base, document.primary_id)
+        return None
+
+    def _settle(self, version: ExtractionVersion) -> ExtractionVersion:
+        """What the policy asks of a version that was there already."""
+        if self.make_primary and self.base != version.pk:
+            promote(self.document.pk, version.pk, self.actor, self.reason, expected_primary=self.base)
+        return version
+
+    def _twin(self) -> ExtractionVersion | None:
+        return self.document.versions.filter(
+            extractor=self.extractor.name,
+            extractor_version=self.extractor.version,
+            options=self.options,
+            status=ExtractionVersion.Status.SUCCEEDED,
+        ).first()
+
+    def _version(self, extraction_id: str, **values: Any) -> ExtractionVersion:
+        return ExtractionVersion.objects.create(
+            id=extraction_id,
+            document=self.document,
+            extractor=self.extractor.name,
+            extractor_version=self.extractor.version,
+            options=self.options,
+            **values,
+        )
+
+
+def _clean(text: str) -> str:
+    """A message from outside, fit for a database column and a page."""
+    printable = "".join(character if character.isprintable() else " " for character in text)
+    return printable.encode("utf-8", "replace").decode()[:2000]

@@ -1,0 +1,102 @@
+"""Each way an extractor can go wrong: a failed version with a named reason, and nothing else touched."""
+
+import pytest
+
+from extraction.documents import selectors, services, validation, versions
+from extraction.documents.errors import ExtractionFailed
+from extraction.models import ExtractionVersion, Promotion
+
+from .conftest import tree
+
+pytestmark = pytest.mark.django_db
+
+FAILURES = {
+    "encrypted": ("encrypted", "asks for a password"),
+    "raises": ("extractor_error", "ValueError: page 3 has no"),
+    "segfaults": ("crashed", "SIGSEGV"),
+    "hangs": ("timeout", "longer than 0.5 s"),
+    "spins": ("timeout", "1 s of processor time"),
+    "hungry": ("out_of_memory", ""),
+    "swells": ("out_of_memory", "96 MiB"),
+    "floods": ("output_too_large", ""),
+    "scatters": ("too_many_files", "20 files"),
+    "links": ("bad_bundle", "artifacts/passwd"),
+    "lies": ("bad_bundle", "differ"),
+    "overruns": ("bad_manifest", "does not lie in the text"),
+    "gibberish": ("gibberish", ""),
+    "blank": ("no_text", ""),
+}
+
+
+@pytest.mark.parametrize("name", FAILURES)
+def test_a_failure_leaves_a_row_with_its_reason_and_nothing_else(name, store, extracted):
+    good = extracted()
+    before = tree(store.root)
+    version = services.extract(good.document_id, name)
+    reason, message = FAILURES[name]
+    assert version.status == "failed"
+    assert version.error.startswith(f"{reason}: ")
+    assert message in version.error
+    assert tree(store.root) == before
+    assert list(store.scratch.iterdir()) == []
+    good.document.refresh_from_db()
+    assert good.document.primary == good
+    assert Promotion.objects.count() == 1
+    assert selectors.primary_text(good.document_id) == "One line.\n\nAnother.\n"
+
+
+def test_a_failure_does_not_stop_the_next_try(store, add, bad_extractors, monkeypatch):
+    file_id = add("a.txt", "text")
+
+    def refuse(*_arguments):
+        raise ExtractionFailed("no_text", "not now")
+
+    with monkeypatch.context() as patch:
+        patch.setattr(validation, "validate", refuse)
+        assert services.extract(file_id).error == "no_text: not now"
+    assert services.extract(file_id).status == "succeeded"
+    assert list(ExtractionVersion.objects.order_by("created_at").values_list("status", flat=True)) == [
+        "failed",
+        "succeeded",
+    ]
+
+
+@pytest.mark.parametrize(
+    ("content", "reason"),
+    [
+        (" \n\t \r\n\u2003", "no_text"),
+        ("\ufeff\n", "no_text"),
+        (b"\x00\x01\x02\x03binary", "binary"),
+        (bytes(range(1, 32)) * 40, "gibberish"),
+        (b"\x81\x8d\x90\x01\x02" * 50, "gibberish"),
+        (b"\xff\xfeabc", "encoding"),
+    ],
+)
+def test_files_that_are_no_text(store, extracted, content, reason):
+    version = extracted("notes.txt", content)
+    assert version.status == "failed"
+    assert version.error.startswith(f"{reason}: ")
+
+
+def test_no_secret_of_ours_reaches_an_extractor(store, extracted, monkeypatch):
+    for name in ("SECRET_KEY", "DATABASE_URL", "OSII_LLM_API_KEY", "REDIS_URL", "PGPASSWORD"):
+        monkeypatch.setenv(name, "hush-hush")
+    version = services.extract(extracted().document_id, "environment")
+    text = selectors.version_text(version.document_id, version.pk)
+    assert "PYTHONPATH=" in text
+    assert "hush-hush" not in text
+
+
+def test_a_child_that_is_killed(store, extracted, monkeypatch):
+    good = extracted()
+    make_bundle = versions.isolation._check
+
+    def kill(process, *arguments):
+        process.kill()
+        make_bundle(process, *arguments)
+
+    monkeypatch.setattr(versions.isolation, "_check", kill)
+    version = services.extract(good.document_id, "hangs")
+    assert version.error.startswith("killed: ")
+    good.document.refresh_from_db()
+    assert good.document.primary == good
