@@ -76,6 +76,7 @@ INSTALLED_APPS = [
     "django_htmx",
     "django_rq",
     "csp",
+    "ninja",  # its documentation page takes its files from here instead of another host
     "coverage",
     "graphctx",
     "extraction",
@@ -83,6 +84,7 @@ INSTALLED_APPS = [
 ]
 
 MIDDLEWARE = [
+    "osii.api.middleware.ApiMiddleware",
     "django.middleware.security.SecurityMiddleware",
     "whitenoise.middleware.WhiteNoiseMiddleware",
     "csp.middleware.CSPMiddleware",
@@ -170,6 +172,9 @@ CONTENT_SECURITY_POLICY = {
         "frame-ancestors": [NONE],
     },
 }
+# A larger request body is refused, by the API with 413. Files of a form are not counted.
+DATA_UPLOAD_MAX_MEMORY_SIZE = 32 * 2**20
+
 SECURE_CONTENT_TYPE_NOSNIFF = True
 SECURE_REFERRER_POLICY = "same-origin"
 X_FRAME_OPTIONS = "DENY"
