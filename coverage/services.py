@@ -14,6 +14,7 @@ from django.db.models import F, Max
 from django.utils import timezone
 
 from . import view as views
+from .copying import copy_rows
 from .models import Chat, CoverageEntry, Learner, Message
 from .signals import transcript_changed
 
@@ -112,29 +113,31 @@ def _write_messages(chat: Chat, incoming: Sequence[IncomingMessage], *, whole_tr
         stored = stored.filter(message_id__in=[message.message_id for message in incoming])
     by_id = {message.message_id: message for message in stored}
     next_position = 1 if whole_transcript else _last_position(chat) + 1
+    now = timezone.now()
     fresh: list[Message] = []
     changed: list[Message] = []
     moved: list[Message] = []
     for message in incoming:
         old = by_id.pop(message.message_id, None)
-        new = _derive(chat, message)
-        keep_position = old is not None and not whole_transcript and old.position is not None
-        new.position = old.position if keep_position else next_position
-        next_position += 0 if keep_position else 1
+        position = next_position
+        if old is not None and not whole_transcript and old.position is not None:
+            position = old.position
+        else:
+            next_position += 1
         if old is None:
-            fresh.append(new)
+            fresh.append(_new_message(chat, message, position, now))
             result.added.append(message.message_id)
-        elif not _same_content(old, new):
-            _update(old, new)
+        elif not _same_content(old, message):
+            _update(old, message, position, now)
             changed.append(old)
             result.changed.append(message.message_id)
-        elif old.position != new.position:
-            old.position = new.position
+        elif old.position != position:
+            old.position = position
             moved.append(old)
             result.moved.append(message.message_id)
         else:
             result.unchanged.append(message.message_id)
-    Message.objects.bulk_create(fresh, batch_size=1000)
+    copy_rows(fresh)
     Message.objects.bulk_update(changed, _UPDATED_FIELDS, batch_size=500)
     Message.objects.bulk_update(moved, ("position",), batch_size=2000)
     if whole_transcript:
@@ -151,27 +154,31 @@ def _last_position(chat: Chat) -> int:
     return Message.objects.filter(chat=chat).aggregate(last=Max("position"))["last"] or 0
 
 
-def _derive(chat: Chat, incoming: IncomingMessage) -> Message:
+def _new_message(chat: Chat, incoming: IncomingMessage, position: int, now: datetime) -> Message:
+    # COPY knows no defaults, so the times that the database would set are given.
+    message = Message(chat=chat, message_id=incoming.message_id, position=position, created_at=now, changed_at=now)
+    _fill(message, incoming)
+    return message
+
+
+def _fill(message: Message, incoming: IncomingMessage) -> None:
+    """Write the content and everything that is derived from it."""
     view = views.transcript_view(incoming.role, incoming.parts)
-    return Message(
-        chat=chat,
-        message_id=incoming.message_id,
-        role=incoming.role,
-        parts=incoming.parts,
-        metadata=incoming.metadata,
-        said_at=incoming.said_at,
-        fingerprint=views.fingerprint(view),
-        tokens=views.view_tokens(view),
-        streaming=views.is_streaming(incoming.parts),
-    )
+    message.role = incoming.role
+    message.parts = incoming.parts
+    message.metadata = incoming.metadata
+    message.said_at = incoming.said_at
+    message.fingerprint = views.fingerprint(view)
+    message.tokens = views.view_tokens(view)
+    message.streaming = views.is_streaming(incoming.parts)
 
 
-def _same_content(old: Message, new: Message) -> bool:
+def _same_content(old: Message, incoming: IncomingMessage) -> bool:
     return (
-        old.role == new.role
-        and old.said_at == new.said_at
-        and _same_json(old.parts, new.parts)
-        and _same_json(old.metadata, new.metadata)
+        old.role == incoming.role
+        and old.said_at == incoming.said_at
+        and _same_json(old.parts, incoming.parts)
+        and _same_json(old.metadata, incoming.metadata)
     )
 
 
@@ -180,13 +187,14 @@ def _same_json(stored: Any, given: Any) -> bool:
     return stored == given or views.canonical_json(stored) == views.canonical_json(given)
 
 
-def _update(old: Message, new: Message) -> None:
-    """Bring ``old`` up to ``new`` in memory."""
-    if old.fingerprint != new.fingerprint or old.streaming != new.streaming:
+def _update(old: Message, incoming: IncomingMessage, position: int, now: datetime) -> None:
+    """Bring ``old`` up to ``incoming`` in memory."""
+    before = (old.fingerprint, old.streaming)
+    _fill(old, incoming)
+    old.position = position
+    if before != (old.fingerprint, old.streaming):
         old.settled_at = None
-        old.changed_at = timezone.now()
-    for name in ("position", "role", "parts", "metadata", "said_at", "fingerprint", "tokens", "streaming"):
-        setattr(old, name, getattr(new, name))
+        old.changed_at = now
 
 
 def _shelve(leftover: Iterable[Message]) -> list[str]:

@@ -55,7 +55,7 @@ Report = ChatReport | Problem | Skipped
 def import_paths(
     paths: Iterable[str | os.PathLike[str]],
     *,
-    format: str = "auto",  # noqa: A002 -- the name of the command's option
+    format: str = "auto",
     learner: str = "",
     dry_run: bool = False,
     on_progress: Progress | None = None,
