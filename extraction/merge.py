@@ -50,11 +50,13 @@ def prepare_vectors(learner_id: UUID, candidates: Sequence[Candidate]) -> Prepar
         return PreparedVectors(None, {})
     try:
         space = embedding.active_space()
-        rows = embedding.get_embedder().embed_documents(list(fresh.values()))
+        by_identity, unusable = vectors.embed_usable(embedding.get_embedder(), fresh)
     except embedding.EmbeddingError as error:
         logger.warning("Propositions are merged without vectors: %s", error)
         return PreparedVectors(None, {})
-    return PreparedVectors(space, dict(zip(fresh, rows, strict=True)))
+    for reason in unusable.values():
+        logger.warning("A proposition is merged without a vector: %s", reason)
+    return PreparedVectors(space, by_identity)
 
 
 def checkpoint(

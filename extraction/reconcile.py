@@ -12,6 +12,7 @@ from django.utils import timezone
 from rq.registry import clean_registries
 
 from coverage.queueing import QUEUES
+from graphctx.steers import enqueue_waiting
 
 from .models import Batch, Run
 from .services import enqueue_run
@@ -40,6 +41,9 @@ def reconcile_runs(*, dry_run: bool = False) -> Counter[str]:
         with transaction.atomic():
             enqueue_run(run)
         done["enqueued"] += 1
+    steers = enqueue_waiting()
+    if steers:
+        done["steers enqueued"] += steers
     _clean_registries()
     return done
 

@@ -6,6 +6,7 @@ space's rows, computed when asked.
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from typing import TypeVar
 from uuid import UUID
 
 import numpy as np
@@ -22,6 +23,8 @@ BATCH = 128
 
 MAX_PASSES = 10
 UNIT_TOLERANCE = 1e-3
+
+Key = TypeVar("Key")
 
 
 @dataclass(slots=True)
@@ -54,10 +57,10 @@ def add_vectors(space: EmbeddingSpace, learner_id: UUID, vectors: Mapping[UUID, 
     PropositionVector.objects.bulk_create(rows, batch_size=500, ignore_conflicts=True)
 
 
-def embed_usable(embedder: Embedder, texts: Mapping[UUID, str]) -> tuple[dict[UUID, np.ndarray], dict[UUID, str]]:
+def embed_usable(embedder: Embedder, texts: Mapping[Key, str]) -> tuple[dict[Key, np.ndarray], dict[Key, str]]:
     """Vectors of the texts, and the reasons for those without one: one bad text never fails the others."""
     ids = list(texts)
-    unusable: dict[UUID, str] = {}
+    unusable: dict[Key, str] = {}
     while ids:
         try:
             rows = embedder.embed_documents([texts[key] for key in ids])
