@@ -6,4 +6,4 @@ class GraphctxConfig(AppConfig):
     verbose_name = "Knowledge graph"
 
     def ready(self) -> None:
-        from . import evidence  # noqa: F401, PLC0415 - connects the signal receiver
+        from . import evidence  # noqa: F401 - connects the signal receiver
