@@ -28,6 +28,7 @@ class AddOutcome:
     file_id: str
     path: str
     status: Literal["added", "unchanged", "replaces"]
+    media_type: str
     replaces: str | None = None
     new_source: bool = False
 
@@ -69,8 +70,8 @@ def _named_before(path: str) -> DocumentSource | None:
 
 def _outcome(document: Document, path: str, *, known: bool, previous: DocumentSource | None) -> AddOutcome:
     if previous is not None and previous.document_id != document.pk:
-        return AddOutcome(document.pk, path, "replaces", previous.document_id, new_source=True)
-    return AddOutcome(document.pk, path, "unchanged" if known else "added", new_source=previous is None)
+        return AddOutcome(document.pk, path, "replaces", document.mime, previous.document_id, new_source=True)
+    return AddOutcome(document.pk, path, "unchanged" if known else "added", document.mime, new_source=previous is None)
 
 
 def _keep_bytes(store: Store, document: Document, source: Source) -> bool:

@@ -19,9 +19,10 @@ def check() -> Iterator[str]:
         yield str(difference)
     last = Promotion.objects.filter(document=OuterRef("pk")).order_by("-created_at", "-id").values("after")[:1]
     moved = Document.objects.annotate(last=Subquery(last))
-    apart = ~Q(primary=F("last")) | Q(primary__isnull=True, last__isnull=False)
+    apart = Q(primary__isnull=False, last__isnull=False) & ~Q(primary=F("last"))
     unrecorded = Q(primary__isnull=False, last__isnull=True)
-    for document in moved.filter(apart | unrecorded).order_by("pk"):
+    unset = Q(primary__isnull=True, last__isnull=False)
+    for document in moved.filter(apart | unrecorded | unset).order_by("pk"):
         yield (
             f"{document.pk}: the primary is {document.primary_id}, but the last recorded promotion made it "
             f"{document.last or 'nothing'}"

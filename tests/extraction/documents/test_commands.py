@@ -1,0 +1,167 @@
+"""add_files and promote_extraction, as typed."""
+
+import io
+import json
+import os
+import subprocess
+from typing import Any
+
+import pytest
+from django.core.management import CommandError, call_command
+
+from coverage.models import Learner
+from extraction.documents import invariants, services
+from extraction.models import Document, ExtractionVersion, Promotion
+
+pytestmark = pytest.mark.django_db
+
+
+def run(*arguments: object) -> tuple[str, str]:
+    """(standard output, the error or "")."""
+    out = io.StringIO()
+    try:
+        call_command(*map(str, arguments), stdout=out)
+    except CommandError as error:
+        return out.getvalue(), str(error)
+    return out.getvalue(), ""
+
+
+def run_json(*arguments: object) -> tuple[dict[str, Any], str]:
+    out, error = run(*arguments, "--json")
+    return json.loads(out), error
+
+
+def test_a_folder_with_good_and_bad_files(store, write, tmp_path):
+    for name, content in {
+        "a good one.md": "# Title\n\nText.",
+        "sub/über.txt": "Some text.",
+        "empty.txt": "",
+        "blank.txt": " \n\n",
+        "binary.txt": b"\0\1\2",
+        "page.html": "<p>text</p>",
+        ".hidden.txt": "hidden",
+    }.items():
+        write(name, content)
+    folder = tmp_path / "files"
+    (folder / "link.txt").symlink_to(folder / "a good one.md")
+    os.mkfifo(folder / "pipe")
+    data, error = run_json("add_files", folder, "/nowhere/missing.txt")
+    assert error == "5 of 9 files failed; everything else was added"
+    statuses = {entry["path"].rpartition("/")[2]: (entry["status"], entry.get("reason")) for entry in data["files"]}
+    assert statuses == {
+        "a good one.md": ("added", None),
+        "über.txt": ("added", None),
+        "empty.txt": ("failed", "empty"),
+        "blank.txt": ("failed", "no_text"),
+        "binary.txt": ("failed", "binary"),
+        "page.html": ("failed", "no_extractor"),
+        "link.txt": ("skipped", "symlink"),
+        "pipe": ("skipped", "special_file"),
+        "missing.txt": ("failed", "missing"),
+    }
+    assert data["counts"] == {"added": 2, "replaces": 0, "unchanged": 0, "skipped": 2, "failed": 5}
+    assert Document.objects.filter(primary__isnull=False).count() == 2
+    assert list(invariants.check()) == []
+
+
+def test_again_new_bytes_and_another_path(store, write):
+    path = write("a.txt", "one")
+    first, error = run_json("add_files", path)
+    assert error == ""
+    (entry,) = first["files"]
+    assert entry["primary"] is True
+    assert run("add_files", path)[0].splitlines() == [f"unchanged {path}  {entry['file_id']}", "1 unchanged"]
+    assert ExtractionVersion.objects.count() == 1
+    path.write_text("two")
+    out, _ = run("add_files", path, write("b.txt", "two"))
+    lines = out.splitlines()
+    assert lines[0].startswith(f"replaces  {path}  sha256-")
+    assert f"replaces {entry['file_id']}" in lines[0]
+    assert lines[1].startswith("unchanged ")
+    assert lines[2] == "1 replaces, 1 unchanged"
+
+
+def test_an_extraction_that_failed_is_tried_again(store, write):
+    path = write("a.txt", " ")
+    assert run_json("add_files", path)[0]["files"][0]["reason"] == "no_text"
+    data, error = run_json("add_files", path)
+    assert data["files"][0]["document"] == "unchanged"
+    assert data["files"][0]["status"] == "failed"
+    assert error
+    assert ExtractionVersion.objects.filter(status="failed").count() == 2
+
+
+def test_a_named_extractor_and_policy(store, write, bad_extractors):
+    path = write("a.txt", "one")
+    text = run_json("add_files", path)[0]["files"][0]["extraction_id"]
+    data, _ = run_json("add_files", path, "--extractor", "upper", "--policy", "save_variant")
+    assert data["files"][0]["primary"] is False
+    assert Document.objects.get().primary_id == text
+    data, _ = run_json("add_files", path, "--extractor", "upper")
+    assert data["files"][0]["primary"] is True
+    run("add_files", path)  # the automatic choice does not undo what staff chose
+    assert Document.objects.get().primary_id == data["files"][0]["extraction_id"]
+    assert "not one of auto, text" in run("add_files", path, "--extractor", "none")[1]
+
+
+def test_a_dry_run(store, write):
+    path, page = write("a.txt", "one"), write("page.html", "<p>")
+    data, error = run_json("add_files", path, page, "--dry-run", "--learner", "Ada")
+    assert [(entry["status"], entry.get("extractor")) for entry in data["files"]] == [
+        ("added", "text"),
+        ("failed", None),
+    ]
+    assert "would be added" in error
+    assert not Document.objects.exists()
+    assert not Learner.objects.exists()
+
+
+def test_a_learner(store, write):
+    run("add_files", write("a.txt", "one"), "--learner", " Ada ")
+    assert Document.objects.get().learner.name == "Ada"
+    assert "other_learner" in run("add_files", write("a.txt", "one"), "--learner", "Bob")[0]
+
+
+def test_nothing_to_add(store, tmp_path):
+    (tmp_path / "empty folder").mkdir()
+    assert run("add_files", tmp_path / "empty folder") == ("", f"no files found: {tmp_path / 'empty folder'}")
+
+
+def test_promote(store, extracted):
+    text = extracted()
+    upper = services.extract(text.document_id, "upper", "save_variant")
+    arguments = ("promote_extraction", text.document_id, upper.pk)
+    assert "the primary is" in run(*arguments, "--expect", "none")[1]
+    data, error = run_json(*arguments, "--expect", text.pk, "--reason", "better")
+    assert error == ""
+    assert (data["before"], data["after"], data["changed"], data["reason"]) == (text.pk, upper.pk, True, "better")
+    assert data["actor"].startswith("command:")
+    assert Document.objects.get().primary == upper
+    assert "nothing changed" in run(*arguments)[0]
+    assert Promotion.objects.count() == 2
+    assert "no extraction version" in run("promote_extraction", text.document_id, "nothing")[1]
+    assert "no document" in run("promote_extraction", "nothing", text.pk)[1]
+
+
+@pytest.mark.slow
+@pytest.mark.django_db(transaction=True)
+def test_from_the_shell(manage, child_environment, tmp_path):
+    """Real processes: exit status, standard output and error, one line per file."""
+    folder = tmp_path / "my files"
+    folder.mkdir()
+    (folder / "a.txt").write_text("Some text.")
+    (folder / "empty.txt").touch()
+    done = subprocess.run(
+        manage("add_files", str(folder)),
+        env=child_environment | {"OSII_HOME": str(tmp_path / "home")},
+        capture_output=True,
+        text=True,
+        timeout=120,
+        check=False,
+    )
+    assert done.returncode == 1, done.stderr
+    lines = done.stdout.splitlines()
+    assert lines[0].startswith(f"added     {folder}/a.txt  sha256-")
+    assert lines[1] == f"failed    {folder}/empty.txt  (empty: the file is empty)"
+    assert lines[2] == "1 added, 1 failed"
+    assert "CommandError: 1 of 2 files failed; everything else was added" in done.stderr

@@ -1,0 +1,255 @@
+"""Healing: the database decides where it knows the document, the disk where it does not."""
+
+import json
+import os
+import shutil
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+from django.db import connection
+
+from coverage.guards import allow_erase
+from coverage.models import Learner
+from extraction.documents import invariants, selectors, services
+from extraction.documents.versions import _Job
+from extraction.models import Document, DocumentSource, ExtractionVersion, Promotion
+
+from .conftest import tree
+
+pytestmark = pytest.mark.django_db
+
+
+def lose_database() -> None:
+    """Empty every table of documents, as a restored empty database would be."""
+    with connection.cursor() as cursor:
+        cursor.execute("SET CONSTRAINTS ALL IMMEDIATE")
+        allow_erase()
+        cursor.execute("UPDATE extraction_document SET primary_id = NULL")
+        for table in ("promotion", "extractionversion", "documentsource", "document"):
+            cursor.execute(f"DELETE FROM extraction_{table}")
+        cursor.execute("DELETE FROM coverage_learner")
+
+
+def library() -> dict[str, list[tuple]]:
+    """What the database says, but for row ids and times of seeing."""
+    return {
+        "documents": list(
+            Document.objects.order_by("pk").values_list("pk", "filename", "mime", "size_bytes", "learner__name", "primary")
+        ),
+        "sources": list(
+            DocumentSource.objects.order_by("document", "path").values_list("document", "path", "replaces", "modified_at")
+        ),
+        "versions": list(
+            ExtractionVersion.objects.filter(status="succeeded")
+            .order_by("pk")
+            .values_list(
+                "pk", "document", "extractor", "extractor_version", "options", "text_sha256", "text_chars",
+                "manifest_records", "created_at",
+            )
+        ),
+    }  # fmt: skip
+
+
+def test_a_store_alone_rebuilds_the_library(store, write, bad_extractors):
+    ada = Learner.objects.create(name="Ada")
+    path = write("notes/über.md", "# One\n\nText.\n")
+    first = services.add_file(path, ada).file_id
+    text = services.extract(first)
+    services.extract(first, "upper", "save_variant", options={"copies": 2})
+    services.extract(first, "encrypted")
+    path.write_text("# Two\n")
+    second = services.add_file(path).file_id
+    services.extract(second)
+    services.promote(second, services.extract(second, "upper", "save_variant").pk, "Ada")
+    services.add_file(write("copy.md", "# Two\n"))
+    unextracted = services.add_file(write("page.html", "<p>")).file_id
+    before, disk = library(), tree(store.root)
+    lose_database()
+
+    planned = list(services.reconcile_all(dry_run=True))
+    assert {difference.subject for difference in planned} == {first, second, unextracted}
+    assert not Document.objects.exists()
+    list(services.reconcile_all())
+    assert library() == before
+    assert tree(store.root) == disk
+    assert selectors.primary_text(first) == "# One\n\nText.\n"
+    assert Promotion.objects.get(document=first).actor == "reconcile"
+    assert services.extract(first) == text  # nothing is extracted again
+    assert list(services.reconcile_all()) == []
+    assert list(invariants.check()) == []
+
+
+def test_reading_a_document_that_only_the_disk_knows(store, extracted):
+    version = extracted()
+    lose_database()
+    assert selectors.primary_text(version.document_id) == "One line.\n\nAnother.\n"
+    assert Document.objects.get().primary_id == version.pk
+
+
+def test_a_file_added_again_after_the_database_was_lost(store, write, extracted):
+    version = extracted("a.txt", "some text")
+    lose_database()
+    outcome = services.add_file(write("a.txt", "some text"))
+    assert outcome.status == "added"
+    assert services.extract(outcome.file_id).pk == version.pk
+    assert list(invariants.check()) == []
+
+
+def make_legacy(store, add) -> str:
+    """An object as it was before versions: mirrors only."""
+    file_id = add("old.txt", "The old text.\n")
+    folder = store.object_dir(file_id)
+    (folder / "text.txt").write_text("The old text.\n")
+    (folder / "manifest.jsonl").write_text(
+        '{"kind": "text", "id": "seg-000001", "path": "text.txt", "type": "page", "span": {"char_start": 0, "char_end": 13}}\n'
+    )
+    (folder / "provenance.toml").write_text('[extractor]\nname = "Old Reader"\nversion = "0.3"\n')
+    return file_id
+
+
+@pytest.mark.parametrize("database_lost", [False, True])
+@pytest.mark.parametrize("touch", ["read", "reprocess", "reconcile"])
+def test_an_object_from_before_versions_is_registered(store, add, touch, database_lost):
+    file_id = make_legacy(store, add)
+    if database_lost:
+        lose_database()
+    if touch == "read":
+        assert selectors.primary_text(file_id) == "The old text.\n"
+    elif touch == "reprocess":
+        services.extract(file_id, policy="save_variant")
+    else:
+        assert any("before versions" in str(difference) for difference in services.reconcile_all())
+    version = Document.objects.get().primary
+    assert version.pk == f"legacy-old-reader-{version.text_sha256[:8]}"
+    assert (version.extractor, version.extractor_version, version.manifest_records) == ("Old Reader", "0.3", 1)
+    assert json.loads(store.index_path(file_id).read_text())["primary_id"] == version.pk
+    assert list(services.reconcile_all()) == []
+    assert list(invariants.check()) == []
+
+
+def test_a_bare_legacy_text_is_enough(store, add):
+    file_id = make_legacy(store, add)
+    for name in ("manifest.jsonl", "provenance.toml"):
+        (store.object_dir(file_id) / name).unlink()
+    assert selectors.primary_text(file_id) == "The old text.\n"
+    version = Document.objects.get().primary
+    assert (version.extractor, version.manifest_records) == ("unknown", 0)
+    assert list(invariants.check()) == []
+
+
+def test_a_crash_between_the_move_and_the_row(store, add, monkeypatch):
+    file_id = add("a.txt", "some text")
+
+    def crash(*_arguments, **_values):
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as patch, pytest.raises(KeyboardInterrupt):
+        patch.setattr(_Job, "_version", crash)
+        services.extract(file_id)
+    (orphan,) = store.version_names(file_id)
+    assert not ExtractionVersion.objects.exists()
+    assert any("not in the database" in violation for violation in invariants.check())
+    assert [difference.healed for difference in services.reconcile_document(file_id)] == [True, True]
+    assert ExtractionVersion.objects.get().pk == orphan
+    assert Document.objects.get().primary is None  # nobody was told that it is in force
+    assert services.extract(file_id).pk == orphan
+    assert Document.objects.get().primary_id == orphan
+    assert list(invariants.check()) == []
+
+
+DAMAGE = {
+    "a changed text": (lambda folder: rewrite(folder / "text.txt", "One lime.\n\nAnother.\n"), "text_sha256 is"),
+    "a lost text": (lambda folder: (folder / "text.txt").unlink(), "has lost text.txt"),
+    "a lost manifest": (lambda folder: (folder / "manifest.jsonl").unlink(), "has lost manifest.jsonl"),
+    "a broken manifest": (lambda folder: rewrite(folder / "manifest.jsonl", "{"), "is damaged"),
+    "a lost version": (shutil.rmtree, "has lost text.txt"),
+}
+
+
+def rewrite(path: Path, text: str) -> None:
+    path.chmod(0o644)
+    path.write_text(text)
+
+
+@pytest.mark.parametrize("name", DAMAGE)
+def test_damage_is_named_and_spreads_nowhere(name, store, extracted):
+    version = extracted()
+    damage, message = DAMAGE[name]
+    damage(store.version_dir(version.document_id, version.pk))
+    differences = services.reconcile_document(version.document_id)
+    assert any(message in difference.what and not difference.healed for difference in differences)
+    assert (store.object_dir(version.document_id) / "text.txt").read_text() == "One line.\n\nAnother.\n"
+    assert any(message in violation for violation in invariants.check())
+
+
+def test_changed_mirrors_index_and_meta_are_rewritten(store, extracted):
+    version = extracted()
+    before = tree(store.root)
+    folder = store.object_dir(version.document_id)
+    (folder / "text.txt").write_text("Changed by hand.")
+    (folder / "provenance.toml").unlink()
+    (folder / "meta.toml").write_text("not toml")
+    store.index_path(version.document_id).write_text('{"primary_id": "text-20200101000000-00000000"}')
+    assert len(services.reconcile_document(version.document_id)) == 4
+    assert tree(store.root) == before
+
+
+def test_what_is_no_version_is_named_and_left_alone(store, extracted):
+    version = extracted()
+    versions = store.versions_dir(version.document_id)
+    (versions / "notes").mkdir()
+    (versions / "text-20260101000000-0badcafe").mkdir()
+    differences = services.reconcile_document(version.document_id)
+    assert [difference.healed for difference in differences] == [False, False]
+    assert (versions / "notes").is_dir()
+    assert len(list(invariants.check())) == 2
+
+
+def test_an_object_that_is_not_what_its_name_says(store, add):
+    file_id = add("a.txt", "text")
+    lose_database()
+    kept = store.source_path(file_id)
+    kept.chmod(0o644)
+    kept.write_text("other")
+    (difference,) = services.reconcile_all()
+    assert "other bytes than its id" in difference.what
+    assert not difference.healed
+    assert not Document.objects.exists()
+
+
+def test_a_promotion_that_was_not_recorded(store, extracted):
+    text = extracted()
+    upper = services.extract(text.document_id, "upper", "save_variant")
+    Document.objects.update(primary=upper)
+    services.reconcile_document(text.document_id)
+    (violation,) = invariants.check()
+    assert "last recorded promotion" in violation
+
+
+def test_unfinished_work_is_removed_only_when_its_owner_is_gone(store):
+    code = "import sys, time; sys.path[:0] = {path!r}; from pathlib import Path; from extraction.documents.store import Store\n"
+    code += "with Store(Path({root!r})).temporary() as work:\n    (work / 'half').touch(); print('ready', flush=True); time.sleep(60)"
+    child = subprocess.Popen(
+        [sys.executable, "-c", code.format(path=sys.path, root=str(store.root))], stdout=subprocess.PIPE, text=True
+    )
+    try:
+        assert child.stdout.readline() == "ready\n"
+        assert store.leftovers(grace=0) == []
+    finally:
+        child.kill()
+        child.wait()
+        child.stdout.close()
+    (left,) = store.leftovers(grace=0)
+    assert (left / "half").exists()
+    assert store.leftovers() == []  # still young
+    os.utime(left, (time.time() - 3600,) * 2)
+    (store.scratch / "0123.new").touch()
+    os.utime(store.scratch / "0123.new", (0, 0))
+    assert len(list(invariants.check())) == 2
+    assert len(list(services.reconcile_all(dry_run=True))) == 2
+    assert left.exists()
+    assert len(list(services.reconcile_all())) == 2
+    assert list(store.scratch.iterdir()) == []
