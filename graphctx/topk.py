@@ -22,12 +22,12 @@ def top_k(matrix: np.ndarray, query: np.ndarray, k: int) -> tuple[np.ndarray, np
     scores = matrix @ query
     if k < n:
         threshold = np.partition(scores, n - k)[n - k]
-        candidates = np.flatnonzero(scores >= threshold - 2 * rounding_bound(d))
+        candidates = (scores >= threshold - 2 * rounding_bound(d)).nonzero()[0]
     else:
         candidates = np.arange(n)
     exact = _float64_scores(matrix, query, candidates)
     # Candidates ascend by row, and a stable sort keeps that order among equals.
-    order = np.argsort(-exact, kind="stable")[:k]
+    order = (-exact).argsort(kind="stable")[:k]
     return candidates[order], exact[order]
 
 
@@ -42,7 +42,7 @@ def _float64_scores(matrix: np.ndarray, query: np.ndarray, rows: np.ndarray) -> 
     wide = query.astype(np.float64)
     exact = np.empty(len(rows))
     for start in range(0, len(rows), RESCORE_ROWS):
-        block = matrix[rows[start : start + RESCORE_ROWS]].astype(np.float64)
-        # Summed row by row: equal rows get equal scores, wherever they stand.
-        exact[start : start + RESCORE_ROWS] = (block * wide).sum(axis=1)
+        block = matrix.take(rows[start : start + RESCORE_ROWS], axis=0)
+        # One dot product per row, not one for the block: equal rows get equal scores, wherever they stand.
+        np.vecdot(block, wide, out=exact[start : start + RESCORE_ROWS])
     return exact

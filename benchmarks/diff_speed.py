@@ -1,0 +1,78 @@
+"""The diff of one long chat: every message's state from the ledger, beside reading the rows alone."""
+
+from uuid import uuid4
+
+from coverage.models import Chat, Message
+from coverage.services import IncomingMessage, append_entries, get_or_create_learner, put_messages
+from extraction.models import Batch, BatchMessage, Run
+from extraction.selectors import chat_coverage
+
+from .measure import median_ratio, spread, take_turns
+from .result import Result, Target
+from .scratch import analyze
+
+MESSAGES = 10_000
+BATCH_MESSAGES = 50
+ROUNDS = 15
+
+
+def run() -> list[Result]:
+    chat = _chat()
+    columns = ("message_id", "position", "role", "tokens", "fingerprint")
+    calls = {
+        "rows": lambda: list(Message.objects.filter(chat=chat).order_by("position").values_list(*columns)),
+        "diff": lambda: chat_coverage(chat.pk),
+    }
+    data = chat_coverage(chat.pk)
+    if not 0 < data["covered_tokens"] < data["total_tokens"]:
+        raise RuntimeError("the chat is not half covered: the diff benchmark is void")
+    times = take_turns(calls, rounds=ROUNDS)
+    rows = f"reading the {MESSAGES:,} rows, no diff"
+    return [
+        Result("diff", rows, "ms", **spread(times["rows"])),
+        Result(
+            "diff",
+            f"chat_coverage of {MESSAGES:,} messages, half covered",
+            "ms",
+            **spread(times["diff"]),
+            beside=rows,
+            ratio=median_ratio(times["diff"], times["rows"]),
+            target=Target(100),
+        ),
+    ]
+
+
+def _chat() -> Chat:
+    chat = Chat.objects.create(learner=get_or_create_learner("Benchmark diff"), title="A long chat")
+    roles = ("user", "assistant")
+    incoming = [
+        # Every tenth text repeats, as "yes" and "thanks" do: the diff counts them.
+        IncomingMessage(
+            f"m{n}", roles[n % 2], [{"type": "text", "text": f"Message {n if n % 10 else 0} of this chat."}]
+        )
+        for n in range(MESSAGES)
+    ]
+    put_messages(chat.pk, incoming)
+    _read(chat, list(Message.objects.filter(chat=chat, position__lte=MESSAGES // 2).order_by("position")))
+    analyze()
+    return chat
+
+
+def _read(chat: Chat, messages: list[Message]) -> None:
+    """What a finished run leaves: batches with their messages, and one ledger line for each message."""
+    run = Run.objects.create(chat=chat, mode=Run.Mode.REST, status=Run.Status.SUCCEEDED, worker="rules")
+    for start in range(0, len(messages), BATCH_MESSAGES):
+        group = messages[start : start + BATCH_MESSAGES]
+        batch = Batch.objects.create(
+            chat=chat, run=run, status=Batch.Status.SUCCEEDED, attempt_token=uuid4(), worker="rules",
+            first_position=group[0].position, last_position=group[-1].position,
+            tokens=sum(message.tokens for message in group), staged_count=0, reason="a benchmark",
+        )  # fmt: skip
+        BatchMessage.objects.bulk_create(
+            BatchMessage(
+                batch=batch, order=order, message_id=message.message_id, position=message.position,
+                fingerprint=message.fingerprint, tokens=message.tokens,
+            )
+            for order, message in enumerate(group)
+        )  # fmt: skip
+        append_entries(chat, group, batch_id=batch.pk)

@@ -1,0 +1,89 @@
+"""The benchmarks' machinery: honest arithmetic, void runs refused, and nothing left behind."""
+
+import io
+import json
+from pathlib import Path
+
+import pytest
+from django.core.management import CommandError, call_command
+from django.db import connection
+
+from benchmarks import context_speed, diff_speed, import_speed, scan_speed
+from benchmarks.measure import median_ratio, percentile, spread, take_turns
+from benchmarks.result import MORE, Result, Target
+from coverage.models import Chat, Learner
+
+
+def databases() -> set[str]:
+    with connection.cursor() as cursor:
+        cursor.execute("SELECT datname FROM pg_database WHERE datname LIKE 'osii_bench_%'")
+        return {name for (name,) in cursor.fetchall()}
+
+
+def test_rivals_take_turns_and_warm_up_is_not_counted() -> None:
+    order: list[str] = []
+    times = take_turns({"a": lambda: order.append("a"), "b": lambda: order.append("b")}, rounds=3, warm_up=1)
+    assert "".join(order) == "abababab"
+    assert [len(values) for values in times.values()] == [3, 3]
+
+
+def test_medians_ratios_and_spread() -> None:
+    assert spread([3.0, 1.0, 2.0]) == {"median": 2.0, "low": 1.2, "high": 2.8, "runs": 3}
+    assert median_ratio([2.0, 9.0, 4.0], [1.0, 3.0, 4.0]) == 2.0
+    assert percentile([5.0], 95) == 5.0
+
+
+@pytest.mark.parametrize(
+    ("target", "median", "ratio", "met"),
+    [
+        (None, 1.0, None, None),
+        (Target(100), 100.0, None, True),
+        (Target(100), 100.1, None, False),
+        (Target(100, MORE), 99.0, None, False),
+        (Target(1.3, of_ratio=True), 500.0, 1.2, True),
+        (Target(1.3, of_ratio=True), 0.1, 1.4, False),
+    ],
+)
+def test_a_target_is_met_or_not(target: Target | None, median: float, ratio: float | None, met: bool | None) -> None:
+    assert Result("b", "c", "ms", median, 0, 0, 1, ratio=ratio, target=target).met is met
+
+
+def test_an_unknown_benchmark_names_the_known_ones(db: None) -> None:
+    with pytest.raises(CommandError, match="import, diff, scan, context"):
+        call_command("bench", "speed")
+
+
+@pytest.mark.django_db(transaction=True)
+def test_every_benchmark_runs_in_a_database_of_its_own(monkeypatch: pytest.MonkeyPatch, settings, tmp_path) -> None:
+    for module, name, value in (
+        (import_speed, "CONVERSATIONS", 2),
+        (import_speed, "MESSAGES", 6),
+        (diff_speed, "MESSAGES", 60),
+        (scan_speed, "SIZES", {40: 3, 80: 3}),
+        (context_speed, "PROPOSITIONS", 100),
+        (context_speed, "ROUNDS", 4),
+    ):
+        monkeypatch.setattr(module, name, value)
+    before = databases()
+    settings.BASE_DIR = tmp_path
+    Path(tmp_path / "benchmarks").mkdir()
+    Learner.objects.create(name="the user's own")
+    out = io.StringIO()
+    call_command("bench", "--json", "--save", stdout=out)
+    data = json.loads(out.getvalue())
+    assert {row["benchmark"] for row in data["results"]} == {"import", "diff", "scan", "context"}
+    assert all(row["median"] > 0 for row in data["results"])
+    assert json.loads((tmp_path / "benchmarks" / "results.json").read_text()) == data
+    assert [learner.name for learner in Learner.objects.all()] == ["the user's own"]
+    assert not Chat.objects.exists()
+    assert databases() == before
+
+
+@pytest.mark.django_db(transaction=True)
+def test_the_scratch_database_goes_when_a_benchmark_fails(monkeypatch: pytest.MonkeyPatch) -> None:
+    own, before = connection.settings_dict["NAME"], databases()
+    monkeypatch.setattr(diff_speed, "_chat", lambda: 1 / 0)
+    with pytest.raises(ZeroDivisionError):
+        call_command("bench", "diff")
+    assert databases() == before
+    assert connection.settings_dict["NAME"] == own
