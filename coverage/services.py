@@ -3,6 +3,7 @@
 Each function is one transaction and holds the chat's row lock, so two writers of one chat queue up.
 """
 
+import itertools
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
@@ -16,7 +17,9 @@ from django.utils import timezone
 from . import view as views
 from .copying import copy_rows
 from .models import Chat, CoverageEntry, Learner, Message
+from .places import keeps_order, woven
 from .signals import transcript_changed
+from .versions import is_stale
 
 MAX_MESSAGE_ID = 200
 
@@ -34,13 +37,15 @@ class IncomingMessage:
 
 @dataclass(slots=True)
 class PutResult:
-    """What a put did, by UIMessage id: ``moved`` only changed their place, ``shelved`` left the transcript."""
+    """What a put did, by UIMessage id: ``moved`` only changed their place, ``shelved`` left the transcript, ``stale``
+    were older than what is stored and not taken (see ``versions``)."""
 
     added: list[str] = field(default_factory=list)
     changed: list[str] = field(default_factory=list)
     moved: list[str] = field(default_factory=list)
     unchanged: list[str] = field(default_factory=list)
     shelved: list[str] = field(default_factory=list)
+    stale: list[str] = field(default_factory=list)
 
     @property
     def touched(self) -> bool:
@@ -64,7 +69,8 @@ def lock_chat(chat_id: UUID) -> Chat:
 def put_messages(chat_id: UUID, incoming: Sequence[IncomingMessage], *, whole_transcript: bool = False) -> PutResult:
     """Upsert messages by id.
 
-    Known ids are updated in place, new ones are appended in order. With ``whole_transcript`` the list is the complete
+    Known ids are updated in place, unless what is given is older (``stale``). New ones are appended in order; one that
+    the list names before a known one was late, and goes there. With ``whole_transcript`` the list is the complete
     active path: positions follow the list, and stored messages that are not in it leave the transcript (they keep
     their rows and their coverage, so switching a branch back re-reads nothing).
 
@@ -112,37 +118,65 @@ def _write_messages(chat: Chat, incoming: Sequence[IncomingMessage], *, whole_tr
     if not whole_transcript:
         stored = stored.filter(message_id__in=[message.message_id for message in incoming])
     by_id = {message.message_id: message for message in stored}
-    next_position = 1 if whole_transcript else _last_position(chat) + 1
+    ids = [message.message_id for message in incoming]
+    places = (
+        dict(zip(ids, range(1, len(ids) + 1), strict=True)) if whole_transcript else _weave(chat, by_id, ids, result)
+    )
     now = timezone.now()
     fresh: list[Message] = []
     changed: list[Message] = []
     moved: list[Message] = []
     for message in incoming:
         old = by_id.pop(message.message_id, None)
-        position = next_position
-        if old is not None and not whole_transcript and old.position is not None:
-            position = old.position
-        else:
-            next_position += 1
+        position = places[message.message_id]
+        outcome = _judge(old, message, whole_transcript=whole_transcript)
         if old is None:
             fresh.append(_new_message(chat, message, position, now))
-            result.added.append(message.message_id)
-        elif not _same_content(old, message):
+        elif outcome == "changed":
             _update(old, message, position, now)
             changed.append(old)
-            result.changed.append(message.message_id)
         elif old.position != position:
             old.position = position
             moved.append(old)
-            result.moved.append(message.message_id)
-        else:
-            result.unchanged.append(message.message_id)
+            outcome = "moved" if outcome == "unchanged" else outcome
+        getattr(result, outcome).append(message.message_id)
     copy_rows(fresh)
     Message.objects.bulk_update(changed, _UPDATED_FIELDS, batch_size=500)
     Message.objects.bulk_update(moved, ("position",), batch_size=2000)
     if whole_transcript:
         result.shelved = _shelve(by_id.values())
     return result
+
+
+def _judge(old: Message | None, given: IncomingMessage, *, whole_transcript: bool) -> str:
+    """The list of a PutResult that a given content belongs to: added, unchanged, stale or changed."""
+    if old is None:
+        return "added"
+    if _same_content(old, given):
+        return "unchanged"
+    # A whole transcript is a statement about every message in it; a message by itself may be a late one.
+    return "changed" if whole_transcript or not is_stale(old, given) else "stale"
+
+
+def _weave(chat: Chat, known: Mapping[str, Message], ids: Sequence[str], result: PutResult) -> dict[str, int]:
+    """The place of each given message; what must make room for one that came late is moved at once."""
+    held = [known[key].position if key in known else None for key in ids]
+    if keeps_order(held):
+        last = _last_position(chat) if None in held else 0
+        fresh = itertools.count(last + 1)
+        return {key: place or next(fresh) for key, place in zip(ids, held, strict=True)}
+    rows = list(
+        Message.objects.filter(chat=chat, position__isnull=False).order_by("position").only("message_id", "position")
+    )
+    order = woven([row.message_id for row in rows], ids)
+    places = {key: place for place, key in enumerate(order, start=1)}
+    given = set(ids)
+    others = [row for row in rows if row.message_id not in given and row.position != places[row.message_id]]
+    for row in others:
+        row.position = places[row.message_id]
+    Message.objects.bulk_update(others, ("position",), batch_size=2000)
+    result.moved += [row.message_id for row in others]
+    return {key: places[key] for key in ids}
 
 
 _UPDATED_FIELDS = (
