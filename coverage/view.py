@@ -121,28 +121,41 @@ def check_parts(parts: Any) -> list[dict[str, Any]]:
     return parts
 
 
-def check_storable(value: Any, where: str, depth: int = 0) -> None:
+def check_storable(value: Any, where: str) -> None:
     """Refuse what cannot be stored and read back: NUL characters, lone surrogates, numbers that are not finite,
     values nested deeper than MAX_DEPTH."""
-    if depth > MAX_DEPTH:
-        raise MalformedParts(f"{where[:80]}…: nested more than {MAX_DEPTH} levels deep")
+    found = _flaw(value, 0)
+    if found is not None:
+        path, what = found
+        raise MalformedParts(f"{where}{path}: {what}")
+
+
+def _flaw(value: Any, depth: int) -> tuple[str, str] | None:
+    """(path below ``value``, what is wrong there). The path is put together only on the way back from a flaw."""
     if isinstance(value, str):
-        _check_text(value, where)
-    elif isinstance(value, dict):
-        for key, item in value.items():
-            _check_text(str(key), f"{where} (a key)")
-            check_storable(item, f"{where}.{key}", depth + 1)
-    elif isinstance(value, list):
-        for index, item in enumerate(value):
-            check_storable(item, f"{where}[{index}]", depth + 1)
-    elif isinstance(value, float) and not math.isfinite(value):
-        raise MalformedParts(f"{where}: {value} is not a finite number")
+        what = _text_flaw(value)
+        return ("", what) if what else None
+    if isinstance(value, float):
+        return None if math.isfinite(value) else ("", f"{value} is not a finite number")
+    if not isinstance(value, dict | list):
+        return None
+    if depth == MAX_DEPTH:
+        return "…", f"nested more than {MAX_DEPTH} levels deep"
+    for key, item in value.items() if isinstance(value, dict) else enumerate(value):
+        if isinstance(key, str) and (what := _text_flaw(key)):
+            return " (a key)", what
+        if found := _flaw(item, depth + 1):
+            # A path that nests deeply is cut off; a key may be as long as a text.
+            step = f".{key[:80]}" if isinstance(key, str) else f"[{key}]"
+            return f"{step}{found[0]}"[:200], found[1]
+    return None
 
 
-def _check_text(text: str, where: str) -> None:
+def _text_flaw(text: str) -> str:
     if "\x00" in text:
-        raise MalformedParts(f"{where}: NUL character at offset {text.index(chr(0))}")
+        return f"NUL character at offset {text.index(chr(0))}"
     try:
         text.encode()
     except UnicodeEncodeError as error:
-        raise MalformedParts(f"{where}: lone surrogate at offset {error.start}") from None
+        return f"lone surrogate at offset {error.start}"
+    return ""
