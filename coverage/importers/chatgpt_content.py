@@ -15,6 +15,8 @@ _MEDIA_TYPES = {
     "real_time_user_audio_video_asset_pointer": "audio/*",
     "video_container_asset_pointer": "video/*",
 }
+# Fields that say nothing by themselves.
+_ENVELOPE = {"content_type", "language", "text", "result", "summary", "response_format_name"}
 # In "file-service://file-AbC" and "sediment://file_00c".
 _FILE_ID = re.compile(r"\bfile[-_][A-Za-z0-9]+")
 
@@ -84,7 +86,7 @@ def _parts(content: Mapping[str, Any], attachments: dict[str, Mapping[str, Any]]
         texts = [value for name in ("title", "url") if isinstance(value := content.get(name), str) and value] + texts
     if texts:
         yield {"type": "text", "text": "\n".join(texts)}
-    elif set(content) - {"content_type", "language", "text", "result", "summary", "response_format_name"}:
+    elif any(value for name, value in content.items() if name not in _ENVELOPE):
         yield _data_part(content)
 
 

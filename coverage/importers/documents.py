@@ -66,6 +66,7 @@ class Document:
 
     def items(self) -> Iterator[Item]:
         """The items from the start; can be called again. Raises OSError."""
+        self.bytes_read = 0
         with self.source.open() as stream:
             if self.layout is Layout.LINES:
                 yield from self._lines(stream)
@@ -125,7 +126,7 @@ def open_document(source: Source) -> Document:
         text = JsonText(stream)
         first = text.peek()
     if not first:
-        raise UnreadableFile("it is empty", "export it again")
+        raise NotJson("it is empty", "export it again")
     if first == "[":
         return Document(source, Layout.ARRAY)
     if first != "{":

@@ -127,7 +127,6 @@ class _Import:
         try:
             document = open_document(source)
             chosen = self._format or detect(document)
-            document.bytes_read = 0
             for parsed in chosen.read(document):
                 yield parsed if isinstance(parsed, Problem) else self._chat(parsed, chosen)
                 self._on_progress(document.bytes_read - counted)

@@ -1,0 +1,147 @@
+"""`import_chats`: what it prints, its exit status, its JSON, and its memory."""
+
+import json
+import os
+import subprocess
+import sys
+from collections.abc import Callable
+from io import StringIO
+from pathlib import Path
+from typing import Any
+
+import pytest
+from django.core.management import CommandError, call_command
+
+from coverage.models import Chat, Message
+from tests.coverage.import_helpers import said, write
+from tests.coverage.test_import_chatgpt import chain, msg
+
+pytestmark = pytest.mark.django_db
+
+CHAT = {"id": "c1", "title": "First", "messages": [said("a", "One"), said("b", "Two", "assistant")]}
+BROKEN = {"id": "c2", "title": "Sec\nond", "messages": [said("a", "One"), {"id": "b", "role": "user"}]}
+
+
+def run(*arguments: Any) -> tuple[str, str]:
+    """(what was printed, the error that ended it)."""
+    out = StringIO()
+    try:
+        call_command("import_chats", *map(str, arguments), stdout=out)
+    except CommandError as error:
+        return out.getvalue(), str(error)
+    return out.getvalue(), ""
+
+
+def test_a_good_file(tmp_path: Path) -> None:
+    path = write(tmp_path / "a.json", CHAT)
+    out, error = run(path)
+    assert error == ""
+    assert out.splitlines()[1].split() == ["new", "2", "0", "0", "me", "First"]
+    assert out.splitlines()[-1] == ("Imported: 1 conversations (1 new); messages: 2 added, 0 changed, 0 unchanged.")
+    out, error = run(path)
+    assert out.splitlines()[-1] == (
+        "Imported: 1 conversations (1 unchanged); messages: 0 added, 0 changed, 2 unchanged."
+    )
+
+
+def test_problems_name_file_position_and_remedy_and_fail(tmp_path: Path) -> None:
+    path = write(tmp_path / "a.json", [CHAT, BROKEN])
+    out, error = run(path, tmp_path / "gone.json")
+    assert error == "2 problem(s); everything else was imported"
+    assert f"  {path}, conversation 2 ('Sec ond'), message 2: the message has no list of parts → give it" in out
+    assert f"  {tmp_path}/gone.json: does not exist → check the path" in out
+    assert Message.objects.count() == 3
+
+
+def test_json_is_one_object(tmp_path: Path) -> None:
+    write(tmp_path / "x" / "a.json", [CHAT, BROKEN])
+    write(tmp_path / "x" / "notes.txt", "hello")
+    out, error = run(tmp_path / "x", "--json")
+    data = json.loads(out)
+    assert error
+    assert [chat["state"] for chat in data["conversations"]] == ["new", "new"]
+    assert data["conversations"][0]["chat_id"] == str(Chat.objects.get(external_id="c1").pk)
+    assert data["totals"] == {
+        "conversations": 2,
+        "states": {"new": 2},
+        "messages": {"added": 3, "changed": 0, "moved": 0, "unchanged": 0, "left": 0},
+        "problems": 1,
+    }
+    assert data["problems"][0]["position"] == "conversation 2 ('Sec ond'), message 2"
+    assert [Path(row["file"]).name for row in data["skipped_files"]] == ["notes.txt"]
+    assert data["dry_run"] is False
+
+
+def test_dry_run_says_so_and_writes_nothing(tmp_path: Path) -> None:
+    out, _ = run(write(tmp_path / "a.json", CHAT), "--dry-run")
+    assert "Would import: 1 conversations (1 new)" in out
+    assert not Chat.objects.exists()
+
+
+def test_options_reach_the_import(tmp_path: Path) -> None:
+    path = write(tmp_path / "a.json", [chain(msg("u1", "Hi"))])
+    out, _ = run(path, "--learner", "Ada", "--format", "chatgpt")
+    assert "Ada" in out
+    assert Chat.objects.get().learner.name == "Ada"
+    out, error = run(path, "--format", "uimessage")
+    assert "the conversation has no list of messages" in out
+    assert error
+
+
+@pytest.mark.parametrize(("name", "words"), [("x" * 201, "at most 200"), ("a\x00", "NUL"), ("a\ud800", "surrogate")])
+def test_a_learner_that_cannot_be(tmp_path: Path, name: str, words: str) -> None:
+    _, error = run(write(tmp_path / "a.json", CHAT), "--learner", name)
+    assert words in error
+    assert not Chat.objects.exists()
+
+
+def test_long_lists_are_cut_with_a_count(tmp_path: Path) -> None:
+    many = [{**CHAT, "id": f"c{number}", "title": f"Chat {number}"} for number in range(60)] + [None] * 60
+    out, error = run(write(tmp_path / "a.json", many))
+    lines = out.splitlines()
+    assert len(lines) < 110
+    assert "… and 20 more conversations (--json lists them all)" in lines
+    assert "  … and 10 more (--json lists them all)" in lines
+    assert error.startswith("60 problem(s)")
+
+
+def test_names_that_a_terminal_cannot_show(tmp_path: Path) -> None:
+    path = tmp_path / os.fsdecode(b"a\xff\x1b[31m.json")
+    write(path, {**CHAT, "title": "Bell \x07 \x1b[31mred", "messages": []})
+    write(tmp_path / "b.json", {**CHAT, "title": "\x1b[31mred"})
+    out, _ = run(tmp_path)
+    assert "\x1b" not in out
+    out.encode()
+    out, _ = run(tmp_path, "--json")
+    out.encode()
+
+
+@pytest.mark.slow
+@pytest.mark.django_db(transaction=True)
+def test_a_large_export_needs_little_memory(
+    tmp_path: Path, manage: Callable[..., list[str]], child_environment: dict[str, str]
+) -> None:
+    """Thirty megabytes of conversations, in a process of its own: peak memory does not follow the file's size."""
+    peaks = [_peak_kilobytes(tmp_path, megabytes, manage, child_environment) for megabytes in (1, 30)]
+    assert peaks[1] - peaks[0] < 25_000
+
+
+def _peak_kilobytes(folder: Path, megabytes: int, manage: Callable[..., list[str]], environment: dict[str, str]) -> int:
+    path = folder / f"{megabytes}.json"
+    text = 'Many words about photosynthesis, [brackets], {braces} and "quotes". ' * 40
+    with path.open("w", encoding="utf-8") as stream:
+        for number in range(megabytes * 10):
+            messages = [msg(f"{number}-{index}", text, ("user", "assistant")[index % 2]) for index in range(32)]
+            conversation = chain(*messages, conversation_id=f"{megabytes}-{number}", title=f"Chat {number}")
+            stream.write("[" if number == 0 else ",\n")
+            json.dump(conversation, stream)
+        stream.write("]")
+    assert path.stat().st_size > megabytes * 900_000
+    watch = "import resource, subprocess, sys; done = subprocess.run(sys.argv[1:]);" + (
+        "print(resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss); sys.exit(done.returncode)"
+    )
+    command = [sys.executable, "-c", watch, *manage("import_chats", str(path), "--learner", "Large")]
+    done = subprocess.run(command, env=environment, capture_output=True, text=True, check=False, timeout=150)
+    assert done.returncode == 0, done.stderr
+    assert f"Imported: {megabytes * 10:,} conversations ({megabytes * 10:,} new)" in done.stdout
+    return int(done.stdout.splitlines()[-1])

@@ -1,0 +1,144 @@
+"""Cutting JSON into values: exact for every text, at every chunk size, and clear where a text breaks."""
+
+import contextlib
+import io
+import json
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from coverage.importers import jsontext
+from coverage.importers.jsontext import BrokenText, JsonText, MalformedValue, elements, fields, parse
+
+values = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False) | st.text(max_size=30),
+    lambda inner: st.lists(inner, max_size=4) | st.dictionaries(st.text(max_size=8), inner, max_size=4),
+    max_leaves=20,
+)
+spaces = st.sampled_from(["", " ", "\n", "\t \r\n"])
+
+
+class Dribble(io.BytesIO):
+    """A stream that gives a few bytes at a time, whatever is asked for."""
+
+    def __init__(self, data: bytes, size: int):
+        super().__init__(data)
+        self.size = size
+
+    def read(self, size: int | None = -1) -> bytes:
+        return super().read(min(self.size, size) if size and size > 0 else self.size)
+
+
+def cut(data: bytes, size: int = 1 << 20) -> list[Any]:
+    return [parse(raw) for raw in elements(JsonText(Dribble(data, size)))]
+
+
+@settings(deadline=None)
+@given(st.lists(values, max_size=6), spaces, st.booleans(), st.sampled_from([1, 2, 3, 7, 1000]))
+def test_arrays_come_back_as_they_were(items: list[Any], space: str, ascii_only: bool, size: int) -> None:
+    body = f"{space},{space}".join(json.dumps(item, ensure_ascii=ascii_only) for item in items)
+    data = f"{space}[{space}{body}{space}]{space}".encode("utf-8", "surrogatepass")
+    assert cut(data, size) == items
+
+
+@settings(deadline=None)
+@given(st.dictionaries(st.text(max_size=8), values, max_size=5), st.sampled_from([1, 3, 1000]))
+def test_fields_of_an_object(value: dict[str, Any], size: int) -> None:
+    text = JsonText(Dribble(json.dumps(value).encode(), size))
+    assert {name: parse(text.take()) for name in fields(text)} == value
+
+
+@settings(deadline=None)
+@given(values.filter(lambda value: isinstance(value, dict | list)), st.data())
+def test_a_cut_off_text_is_broken_and_what_came_before_is_good(value: Any, data: st.DataObject) -> None:
+    whole = json.dumps([value, value]).encode()
+    end = data.draw(st.integers(1, len(whole) - 1))
+    got = []
+    with pytest.raises(BrokenText):
+        for raw in elements(JsonText(io.BytesIO(whole[:end]))):
+            got.append(parse(raw))
+    assert got == [value, value][: len(got)]
+
+
+@settings(deadline=None, max_examples=300)
+@given(st.binary(max_size=60) | st.text('[]{}",:\\ab1 ', max_size=40).map(str.encode), st.sampled_from([1, 5, 100]))
+def test_garbage_is_read_or_refused_and_never_crashes(data: bytes, size: int) -> None:
+    with contextlib.suppress(BrokenText, MalformedValue):
+        assert isinstance(cut(data, size), list)
+
+
+@pytest.mark.parametrize(
+    ("data", "words", "offset"),
+    [
+        (b'[{"a": 1}, {"b": ', "ends in the middle", 17),
+        (b'[{"a": 1}, {"b": "x', "ends in the middle", 19),
+        (b'[{"a": [1}]', r"brackets do not match: unexpected '}'", 9),
+        (b"[1 2]", r"',' expected, found '2'", 3),
+        (b"[1", r"the end of the file", 2),
+        (b"[", "ends in the middle", 1),
+        (b"[,]", "a value expected, found ','", 1),
+        (b'["abc', "ends in the middle", 1),
+        (b'{"a": 1}', r"'\[' expected, found '\{'", 0),
+    ],
+)
+def test_breaks_say_where_and_why(data: bytes, words: str, offset: int) -> None:
+    with pytest.raises(BrokenText, match=words) as caught:
+        cut(data)
+    assert caught.value.offset == offset
+
+
+@pytest.mark.parametrize(
+    ("raw", "words"),
+    [
+        (b"{tru}", "not valid JSON"),
+        (b'{"a": 1,, "b": 2}', "column 9"),
+        (b'{"a"\n:\n?}', "line 3"),
+        (b'"\xff"', "not UTF-8"),
+        (b"[" * 100_000 + b"]" * 100_000, "nested too deeply"),
+        (b"1" * 5000, "cannot be read"),
+    ],
+)
+def test_a_malformed_value_says_why(raw: bytes, words: str) -> None:
+    with pytest.raises(MalformedValue, match=words):
+        parse(raw)
+
+
+def test_text_is_kept_exactly() -> None:
+    raw = rb'"\ud800 \ud83d\ude00 \u0000 ' + "naïve 光合".encode() + b' \xed\xa0\x80 raw\ttab"'
+    assert parse(raw) == "\ud800 \N{GRINNING FACE} \x00 naïve 光合 \ud800 raw\ttab"
+
+
+def test_a_byte_order_mark_is_passed_over() -> None:
+    assert cut(b"\xef\xbb\xbf[1]") == [1]
+
+
+def test_a_long_string_is_read_in_growing_pieces(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(jsontext, "_FIRST_READ", 64)
+    reads = []
+
+    class Counting(io.BytesIO):
+        def read(self, size: int | None = -1) -> bytes:
+            reads.append(size)
+            return super().read(size)
+
+    long = "x\\" * 200_000
+    data = json.dumps([{"a": 1}, {"b": long}, {"c": 2}]).encode()
+    assert [parse(raw) for raw in elements(JsonText(Counting(data)))] == [{"a": 1}, {"b": long}, {"c": 2}]
+    assert len(reads) < 20
+
+
+def test_brackets_that_never_close_do_not_fill_the_memory(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(jsontext, "MAX_VALUE", 1 << 20)
+
+    class Endless(io.RawIOBase):
+        given = 0
+
+        def read(self, size: int = -1) -> bytes:
+            self.given += size
+            assert self.given < 8 << 20
+            return b'[{"a": ' + b"1, " * (size // 3)
+
+    with pytest.raises(BrokenText, match="larger than 1 MB"):
+        list(elements(JsonText(Endless())))
