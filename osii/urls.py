@@ -1,8 +1,12 @@
 """Routes of the whole project."""
 
 from django.contrib import admin
-from django.urls import path
+from django.urls import include, path
+from django.views.generic import RedirectView
 
 urlpatterns = [
+    path("", include("osii.web.urls")),
+    # One login for both: the admin's own form would be a second, different one.
+    path("admin/login/", RedirectView.as_view(pattern_name="login", query_string=True)),
     path("admin/", admin.site.urls),
 ]

@@ -1,0 +1,245 @@
+"""Django admin of runs, batches and documents: read-only rows, and the actions of the services on them."""
+
+from typing import Any
+
+from django.contrib import admin, messages
+from django.db.models import QuerySet
+from django.http import HttpRequest, HttpResponse
+from django.template.response import TemplateResponse
+from django.urls import reverse
+from django.utils.safestring import SafeString
+
+from coverage.admin import ChatAdmin, ReadOnlyAdmin, page_link
+from coverage.models import Chat
+
+from . import services
+from .documents.errors import DocumentError
+from .documents.services import promote
+from .models import (
+    Batch,
+    BatchMessage,
+    Candidate,
+    Document,
+    DocumentSource,
+    ExtractionVersion,
+    Promotion,
+    ReferenceEnvironment,
+    Resolution,
+    Run,
+)
+
+
+def counted(count: int, noun: str) -> str:
+    return f"{count} {noun}{'' if count == 1 else 's'}"
+
+
+@admin.register(Chat)
+class ChatWithRunsAdmin(ChatAdmin):
+    actions = ("extract_rest", "abort")
+
+    def has_extract_permission(self, request: HttpRequest) -> bool:
+        return request.user.has_perm("extraction.add_run")
+
+    def has_abort_permission(self, request: HttpRequest) -> bool:
+        return request.user.has_perm("extraction.change_run")
+
+    @admin.action(description="Extract the rest", permissions=("extract",))
+    def extract_rest(self, request: HttpRequest, chats: QuerySet[Chat]) -> None:
+        ids = list(chats.values_list("pk", flat=True))
+        for chat_id in ids:
+            services.request_run(chat_id, Run.Mode.REST)
+        self.message_user(
+            request, f"{counted(len(ids), 'chat')}: a run for the rest is queued or running.", messages.SUCCESS
+        )
+
+    @admin.action(description="Abort run", permissions=("abort",))
+    def abort(self, request: HttpRequest, chats: QuerySet[Chat]) -> None:
+        aborted = sum(services.abort_run(chat_id) for chat_id in chats.values_list("pk", flat=True))
+        if aborted:
+            self.message_user(request, f"Abort requested for {counted(aborted, 'run')}.", messages.SUCCESS)
+        else:
+            self.message_user(request, "None of these chats has an active run.", messages.INFO)
+
+
+@admin.register(Run)
+class RunAdmin(ReadOnlyAdmin):
+    list_display = ("id", "chat", "mode", "status", "worker", "attempt", "recoveries", "queued_at", "finished_at")
+    list_filter = ("status", "mode", "worker", "queued_at")
+    list_select_related = ("chat",)
+    search_fields = ("=id", "chat__title", "error")
+
+    def view_on_site(self, run: Run) -> str:
+        return reverse("chat", args=[run.chat_id])
+
+
+@admin.register(Batch)
+class BatchAdmin(ReadOnlyAdmin):
+    list_display = ("__str__", "chat", "status", "failures", "tokens", "staged_count", "worker", "page", "created_at")
+    list_filter = ("status", "worker", "created_at")
+    list_select_related = ("chat",)
+    search_fields = ("=id", "chat__title", "error", "reason")
+    ordering = ("-created_at", "id")
+    actions = ("retry_parked",)
+
+    def has_retry_permission(self, request: HttpRequest) -> bool:
+        return request.user.has_perm("extraction.change_batch")
+
+    def view_on_site(self, batch: Batch) -> str:
+        return reverse("batch", args=[batch.pk])
+
+    @admin.display(description="dashboard")
+    def page(self, batch: Batch) -> SafeString:
+        return page_link("batch", batch.pk, "open")
+
+    @admin.action(description="Retry parked", permissions=("retry",))
+    def retry_parked(self, request: HttpRequest, batches: QuerySet[Batch]) -> None:
+        retried = services.retry_parked(batches.values_list("pk", flat=True))
+        if retried:
+            self.message_user(request, f"{retried} parked batch(es) will be read again.", messages.SUCCESS)
+        else:
+            self.message_user(request, "None of these batches is parked.", messages.INFO)
+
+
+@admin.register(BatchMessage)
+class BatchMessageAdmin(ReadOnlyAdmin):
+    list_display = ("message_id", "position", "tokens", "fingerprint", "batch")
+    list_select_related = ("batch",)
+    search_fields = ("=message_id", "=fingerprint")
+    ordering = ("-pk",)
+
+
+@admin.register(ReferenceEnvironment)
+class ReferenceEnvironmentAdmin(ReadOnlyAdmin):
+    list_display = ("batch", "content_hash", "created_at")
+    list_select_related = ("batch",)
+    search_fields = ("=content_hash",)
+    ordering = ("-created_at",)
+
+    def get_queryset(self, request: HttpRequest) -> QuerySet[ReferenceEnvironment]:
+        # A list must not load every snapshot; a single one fetches its content when it is shown.
+        return super().get_queryset(request).defer("content")
+
+
+@admin.register(Candidate)
+class CandidateAdmin(ReadOnlyAdmin):
+    list_display = ("claim", "kind", "understanding", "batch", "created_at")
+    list_filter = ("kind", "understanding")
+    list_select_related = ("batch",)
+    search_fields = ("claim", "=content_hash")
+    ordering = ("-created_at", "id")
+
+    def view_on_site(self, candidate: Candidate) -> str:
+        return reverse("batch", args=[candidate.batch_id])
+
+
+@admin.register(Resolution)
+class ResolutionAdmin(ReadOnlyAdmin):
+    list_display = ("candidate", "outcome", "proposition", "actor", "created_at")
+    list_filter = ("outcome", "created_at")
+    list_select_related = ("candidate", "proposition")
+    search_fields = ("candidate__claim", "proposition__text", "actor")
+    ordering = ("-created_at", "id")
+
+
+class SourceInline(admin.TabularInline):
+    model = DocumentSource
+    fk_name = "document"
+    fields = ("path", "replaces", "modified_at", "seen_at")
+    readonly_fields = fields
+    extra = 0
+    can_delete = False
+
+    def has_add_permission(self, request: HttpRequest, obj: object = None) -> bool:
+        return False
+
+
+@admin.register(Document)
+class DocumentAdmin(ReadOnlyAdmin):
+    list_display = ("filename", "mime", "size_bytes", "primary", "learner", "page", "added_at")
+    list_filter = ("mime", ("primary", admin.EmptyFieldListFilter))
+    list_select_related = ("primary", "learner")
+    search_fields = ("filename", "=file_id", "sources__path")
+    inlines = (SourceInline,)
+
+    def view_on_site(self, document: Document) -> str:
+        return reverse("document", args=[document.pk])
+
+    @admin.display(description="dashboard")
+    def page(self, document: Document) -> SafeString:
+        return page_link("document", document.pk, "open")
+
+
+@admin.register(DocumentSource)
+class DocumentSourceAdmin(ReadOnlyAdmin):
+    list_display = ("path", "document", "replaces", "seen_at")
+    list_select_related = ("document", "replaces")
+    search_fields = ("path",)
+    ordering = ("-seen_at", "-pk")
+
+
+@admin.register(ExtractionVersion)
+class ExtractionVersionAdmin(ReadOnlyAdmin):
+    list_display = ("id", "document", "in_force", "extractor", "status", "text_chars", "created_at")
+    list_filter = ("status", "extractor")
+    list_select_related = ("document",)
+    search_fields = ("=id", "document__filename", "=text_sha256")
+    actions = ("promote_to_primary",)
+
+    def has_promote_permission(self, request: HttpRequest) -> bool:
+        return request.user.has_perm("extraction.add_promotion")
+
+    def view_on_site(self, version: ExtractionVersion) -> str:
+        return reverse("document", args=[version.document_id])
+
+    @admin.display(boolean=True, description="primary")
+    def in_force(self, version: ExtractionVersion) -> bool:
+        return version.document.primary_id == version.pk
+
+    @admin.action(description="Promote to primary", permissions=("promote",))
+    def promote_to_primary(self, request: HttpRequest, versions: QuerySet[ExtractionVersion]) -> HttpResponse | None:
+        """Ask first, naming the effect; then move the pointer if the primary is still the one that was shown."""
+        chosen = list(versions.select_related("document__primary")[:2])
+        if len(chosen) != 1:
+            self.message_user(request, "Choose exactly one version to promote.", messages.ERROR)
+            return None
+        version = chosen[0]
+        if version.status != ExtractionVersion.Status.SUCCEEDED:
+            self.message_user(request, f"{version.pk} failed and has no text to promote.", messages.ERROR)
+        elif version.document.primary_id == version.pk:
+            self.message_user(request, f"{version.pk} is the primary already.", messages.INFO)
+        elif "confirmed" not in request.POST:
+            return TemplateResponse(request, "admin/promote_confirm.html", self._confirmation(request, version))
+        else:
+            self._promote(request, version)
+        return None
+
+    def _confirmation(self, request: HttpRequest, version: ExtractionVersion) -> dict[str, Any]:
+        return {
+            **self.admin_site.each_context(request),
+            "title": "Promote to primary",
+            "opts": self.model._meta,
+            "version": version,
+            "document": version.document,
+            "action_checkbox_name": admin.helpers.ACTION_CHECKBOX_NAME,
+        }
+
+    def _promote(self, request: HttpRequest, version: ExtractionVersion) -> None:
+        try:
+            promote(
+                version.document_id,
+                version.pk,
+                actor=request.user.get_username(),
+                reason=request.POST.get("reason", "")[:500],
+                expected_primary=request.POST.get("expected_primary") or None,
+            )
+        except DocumentError as error:
+            self.message_user(request, f"Nothing was changed: {error}.", messages.ERROR)
+        else:
+            self.message_user(request, f"{version.pk} is in force now.", messages.SUCCESS)
+
+
+@admin.register(Promotion)
+class PromotionAdmin(ReadOnlyAdmin):
+    list_display = ("document", "before", "after", "actor", "created_at")
+    list_select_related = ("document", "before", "after")
+    search_fields = ("document__filename", "actor", "reason")

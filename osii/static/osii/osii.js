@@ -1,0 +1,155 @@
+// What makes the pages quicker to work with. Every page works without it.
+"use strict";
+
+const THEMES = ["auto", "light", "dark"];
+
+function currentTheme() {
+  return document.documentElement.getAttribute("data-bs-theme") || "auto";
+}
+
+function setTheme(theme) {
+  if (theme === "auto") {
+    document.documentElement.removeAttribute("data-bs-theme");
+  } else {
+    document.documentElement.setAttribute("data-bs-theme", theme);
+  }
+  try {
+    localStorage.setItem("theme", theme);
+  } catch (error) {
+    // Without storage the choice lasts for this page.
+  }
+}
+
+function initThemeToggle() {
+  const toggle = document.getElementById("theme-toggle");
+  if (!toggle) {
+    return;
+  }
+  const show = () => {
+    document.getElementById("theme-name").textContent = currentTheme();
+    toggle.dataset.theme = currentTheme();
+  };
+  toggle.hidden = false;
+  toggle.addEventListener("click", () => {
+    setTheme(THEMES[(THEMES.indexOf(currentTheme()) + 1) % THEMES.length]);
+    show();
+  });
+  show();
+}
+
+// "/" goes to the page's search field.
+function initShortcuts() {
+  document.addEventListener("keydown", (event) => {
+    const typing = event.target.closest("input, textarea, select, [contenteditable]");
+    if (event.key !== "/" || typing || event.ctrlKey || event.metaKey || event.altKey) {
+      return;
+    }
+    const search = document.querySelector('[data-shortcut="/"]');
+    if (search) {
+      event.preventDefault();
+      search.focus();
+      search.select();
+    }
+  });
+}
+
+// The coverage strip is one stop of the Tab key; arrows, Home and End move inside it.
+function initRoving(root) {
+  root.querySelectorAll("[data-roving]").forEach((strip) => {
+    const stops = [...strip.querySelectorAll("a")];
+    const select = (index) => {
+      stops.forEach((stop, at) => stop.setAttribute("tabindex", at === index ? "0" : "-1"));
+    };
+    select(Number(strip.dataset.at || 0));
+    strip.addEventListener("keydown", (event) => {
+      const at = stops.indexOf(event.target.closest("a"));
+      const moves = { ArrowRight: at + 1, ArrowLeft: at - 1, Home: 0, End: stops.length - 1 };
+      const next = moves[event.key];
+      if (at < 0 || next === undefined || next < 0 || next >= stops.length) {
+        return;
+      }
+      event.preventDefault();
+      select(next);
+      stops[next].focus();
+    });
+  });
+}
+
+function announce(text) {
+  const region = document.getElementById("announce");
+  if (region && text) {
+    region.textContent = text;
+  }
+}
+
+// After a swap: tell what was found, and keep the keyboard where it was.
+function initSwaps() {
+  let before = null;
+  document.addEventListener("htmx:beforeSwap", (event) => {
+    const active = document.activeElement;
+    const strip = active && active.closest("[data-roving]");
+    before = {
+      id: event.detail.target.id,
+      inside: event.detail.target.contains(active),
+      at: strip ? [...strip.querySelectorAll("a")].indexOf(active) : -1,
+    };
+  });
+  document.addEventListener("htmx:afterSettle", (event) => {
+    const target = event.target;
+    if (!before || target.id !== before.id) {
+      return; // a fragment beside the one that was asked for
+    }
+    announce(target.dataset.announce);
+    initRoving(target);
+    if (!before.inside) {
+      return;
+    }
+    const stops = target.querySelectorAll("[data-roving] a");
+    if (before.at >= 0 && stops[before.at]) {
+      target.querySelector("[data-roving]").dataset.at = before.at;
+      initRoving(target);
+      stops[before.at].focus();
+    } else if (!target.contains(document.activeElement)) {
+      target.setAttribute("tabindex", "-1");
+      target.focus({ preventScroll: true });
+    }
+    before = null;
+  });
+}
+
+// Polling rests while the tab is hidden, and slows down while the server does not answer.
+function initPolling() {
+  let failures = 0;
+  let skip = 0;
+  document.addEventListener("htmx:beforeRequest", (event) => {
+    if (!event.target.hasAttribute("data-poll") || event.detail.requestConfig.triggeringEvent) {
+      return;
+    }
+    if (document.hidden || skip > 0) {
+      skip = Math.max(0, skip - 1);
+      event.preventDefault();
+    }
+  });
+  const failed = (event) => {
+    if (event.target.hasAttribute && event.target.hasAttribute("data-poll")) {
+      failures += 1;
+      skip = Math.min(2 ** failures, 30);
+      announce("The server does not answer. Trying again.");
+    }
+  };
+  document.addEventListener("htmx:sendError", failed);
+  document.addEventListener("htmx:responseError", failed);
+  document.addEventListener("htmx:afterRequest", (event) => {
+    if (event.detail.successful) {
+      failures = 0;
+    }
+  });
+}
+
+document.addEventListener("DOMContentLoaded", () => {
+  initThemeToggle();
+  initShortcuts();
+  initRoving(document);
+  initSwaps();
+  initPolling();
+});

@@ -1,0 +1,165 @@
+"""Small pieces of the pages' visual language: icons, status badges, times, durations, the coverage bar."""
+
+from datetime import UTC, datetime, timedelta
+from typing import Any
+from urllib.parse import urlencode
+from uuid import UUID
+
+from django import template
+from django.contrib.humanize.templatetags.humanize import intcomma, naturaltime
+from django.core.paginator import Page
+from django.templatetags.static import static
+from django.urls import reverse
+from django.utils import timezone
+from django.utils.html import format_html
+from django.utils.safestring import SafeString
+
+from extraction.models import Batch
+from osii.web import paging, strip
+from osii.web.statuses import Status, status_of
+
+register = template.Library()
+
+SECTIONS = {
+    "home": ("home",),
+    "chats": ("chat", "batch"),
+    "propositions": ("proposition",),
+    "documents": ("document",),
+}
+"""Which pages belong to an entry of the navigation: the beginnings of their URL names."""
+
+
+@register.simple_tag
+def icon(name: str) -> SafeString:
+    """An icon of the vendored set; always beside a word, so it is hidden from screen readers."""
+    return format_html(
+        '<svg class="icon" aria-hidden="true" focusable="false"><use href="{}#{}"></use></svg>',
+        static("vendor/bootstrap-icons/icons.svg"),
+        name,
+    )
+
+
+@register.simple_tag
+def badge(family: str, value: str) -> SafeString:
+    """A status as icon and word."""
+    return _badge(status_of(family, value))
+
+
+def _badge(status: Status) -> SafeString:
+    return format_html(
+        '<span class="badge-state tone-{}"{}>{}<span>{}</span></span>',
+        status.tone,
+        format_html(' title="{}"', status.help) if status.help else "",
+        icon(status.icon),
+        status.word,
+    )
+
+
+@register.simple_tag
+def when(value: datetime | None, empty: str = "never") -> SafeString:
+    """A point in time: how long ago, and exactly (UTC)."""
+    if value is None:
+        return format_html('<span class="text-muted-2">{}</span>', empty)
+    exact = value.astimezone(UTC)
+    return format_html(
+        '<time datetime="{}" title="{} UTC"><span class="when-ago">{}</span> <span class="when-exact">{}</span></time>',
+        exact.isoformat(timespec="seconds"),
+        exact.strftime("%Y-%m-%d %H:%M:%S"),
+        _ago(value),
+        exact.strftime("%Y-%m-%d %H:%M"),
+    )
+
+
+def _ago(value: datetime) -> str:
+    """The larger unit only: "3 weeks ago" says as much as "3 weeks, 2 days ago"."""
+    if abs(timezone.now() - value) < timedelta(seconds=1):
+        return "now"
+    text = naturaltime(value)
+    head, comma, _ = text.partition(",")
+    if not comma:
+        return text
+    return f"{head} ago" if value <= timezone.now() else f"{head} from now"
+
+
+@register.simple_tag
+def duration(start: datetime | None, end: datetime | None) -> str:
+    """How long something took, or has taken so far: "1.4 s", "3 min 05 s", "2 h 10 min"."""
+    if start is None:
+        return "–"
+    seconds = ((end or timezone.now()) - start).total_seconds()
+    if seconds < 60:
+        return f"{max(0.0, seconds):.1f} s"
+    minutes, rest = divmod(round(seconds), 60)
+    if minutes < 60:
+        return f"{minutes} min {rest:02d} s"
+    return f"{minutes // 60} h {minutes % 60:02d} min"
+
+
+@register.filter
+def tokens(value: int) -> str:
+    """ "1 token", "1,240 tokens"."""
+    return f"{intcomma(value)} token{'' if value == 1 else 's'}"
+
+
+@register.filter
+def percent_of(part: int, whole: int) -> int:
+    """``part`` of ``whole`` in percent: 100 only when it is all of it, 0 only when it is none."""
+    if not whole:
+        return 0
+    rounded = round(100 * part / whole)
+    if part < whole:
+        rounded = min(rounded, 99)
+    return max(rounded, 1) if part else rounded
+
+
+@register.inclusion_tag("parts/coverage_bar.html")
+def coverage_bar(summary: dict[str, Any]) -> dict[str, Any]:
+    """A chat's coverage as a bar, with its fraction in words."""
+    return {"summary": summary, "bars": strip.bar(summary)}
+
+
+@register.inclusion_tag("parts/nav_item.html", takes_context=True)
+def nav_item(context: template.Context, name: str, icon_name: str, label: str) -> dict[str, Any]:
+    """One entry of the main navigation, marked when the page belongs to it."""
+    match = context["request"].resolver_match if "request" in context else None
+    here = (match.url_name or "") if match and not match.namespace else ""
+    return {
+        "name": name,
+        "icon_name": icon_name,
+        "label": label,
+        "current": here.startswith(SECTIONS.get(name, ("\0",))),
+    }
+
+
+@register.inclusion_tag("parts/pages.html", takes_context=True)
+def pages(
+    context: template.Context, page: Page, noun: str, *, live: bool = False, name: str = "page"
+) -> dict[str, Any]:
+    """Links to the pages of a list, keeping the rest of the query string; ``live`` swaps the results in place."""
+    paginator = page.paginator
+    query = context["request"].GET.copy()
+    query.pop(name, None)
+    rest = urlencode([(key, value) for key, value in query.items() if value])
+    path = context.get("list_path") or context["request"].path
+    return {
+        "page": page,
+        "noun": noun,
+        "live": live,
+        "numbers": list(paginator.get_elided_page_range(page.number, on_each_side=2, on_ends=1)),
+        "ellipsis": paginator.ELLIPSIS,
+        "base": f"{path}?{rest}&{name}=" if rest else f"{path}?{name}=",
+    }
+
+
+@register.simple_tag
+def message_url(chat_id: UUID, position: int) -> str:
+    """Where a message stands: its chat's page, the page of the transcript, and its anchor."""
+    number = paging.page_holding(position, paging.MESSAGES_PER_PAGE)
+    return f"{reverse('chat', args=[chat_id])}{f'?page={number}' if number > 1 else ''}#m-{position}"
+
+
+@register.simple_tag
+def messages_range(batch: Batch) -> str:
+    """Where a batch lies: "message 46", "messages 12–30"."""
+    first, last = batch.first_position, batch.last_position
+    return f"message {first}" if first == last else f"messages {first}–{last}"

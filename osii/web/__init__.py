@@ -1,0 +1,1 @@
+"""The dashboard: pages for staff, composed from what the apps offer."""

@@ -1,0 +1,90 @@
+"""Who may see a page and act on it, and the one way to find an object by its id.
+
+Every page is for staff. An expired session answers an htmx request with a redirect of the whole page, so that no
+login form appears inside a fragment.
+"""
+
+from collections.abc import Callable
+from functools import wraps
+from typing import Any
+from uuid import UUID
+
+from django.contrib.auth.views import redirect_to_login
+from django.core.exceptions import PermissionDenied
+from django.http import HttpRequest, HttpResponse
+from django.shortcuts import get_object_or_404, resolve_url
+from django.utils.cache import patch_vary_headers
+from django_htmx.http import HttpResponseClientRedirect
+from django_htmx.middleware import HtmxDetails
+
+from coverage.models import Chat
+from extraction.models import Batch, Document
+from graphctx.models import Proposition
+
+View = Callable[..., HttpResponse]
+
+
+class PageRequest(HttpRequest):
+    """What a page's view receives: a request with what django-htmx adds."""
+
+    htmx: HtmxDetails
+
+
+def staff_page(view: View) -> View:
+    """Let staff in; send others to log in (anonymous) or away (403)."""
+
+    @wraps(view)
+    def guarded(request: PageRequest, *args: Any, **kwargs: Any) -> HttpResponse:
+        if not request.user.is_authenticated:
+            response = _to_login(request)
+        elif not request.user.is_staff:
+            raise PermissionDenied("These pages are for staff accounts.")
+        else:
+            response = view(request, *args, **kwargs)
+        patch_vary_headers(response, ("HX-Request",))
+        response.headers.setdefault("Cache-Control", "private, no-store")
+        return response
+
+    return guarded
+
+
+def staff_action(permission: str) -> Callable[[View], View]:
+    """A staff page that changes something: the account also needs ``permission`` ("app.codename")."""
+
+    def decorate(view: View) -> View:
+        @staff_page
+        @wraps(view)
+        def guarded(request: PageRequest, *args: Any, **kwargs: Any) -> HttpResponse:
+            if not request.user.has_perm(permission):
+                raise PermissionDenied(f"This needs the permission {permission}.")
+            return view(request, *args, **kwargs)
+
+        return guarded
+
+    return decorate
+
+
+def _to_login(request: PageRequest) -> HttpResponse:
+    """Log in, then come back to the page that the person was looking at."""
+    if not request.htmx:
+        # A form that was posted cannot be replayed; its page can be shown again.
+        here = request.get_full_path() if request.method == "GET" else resolve_url("home")
+        return redirect_to_login(here)
+    page = request.htmx.current_url_abs_path or resolve_url("home")
+    return HttpResponseClientRedirect(redirect_to_login(page).url)
+
+
+def get_chat(chat_id: UUID) -> Chat:
+    return get_object_or_404(Chat.objects.select_related("learner"), pk=chat_id)
+
+
+def get_batch(batch_id: UUID) -> Batch:
+    return get_object_or_404(Batch.objects.select_related("chat__learner", "run"), pk=batch_id)
+
+
+def get_proposition(proposition_id: UUID) -> Proposition:
+    return get_object_or_404(Proposition.objects.select_related("learner"), pk=proposition_id)
+
+
+def get_document(file_id: str) -> Document:
+    return get_object_or_404(Document.objects.select_related("primary", "learner"), pk=file_id)

@@ -1,0 +1,175 @@
+"""The home page's reads: what needs a person first, and how much there is of everything."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from typing import Any
+
+from django.db.models import Exists, OuterRef, QuerySet
+from django.urls import reverse
+
+from coverage.models import Chat, Learner, Message
+from extraction.models import Batch, Document, ExtractionVersion, Run
+from extraction.selectors import coverage_of_chats
+from graphctx.models import EmbeddingSpace, Instance, Proposition
+from graphctx.vectors import missing_vectors
+
+from .live import chat_workers
+from .selectors import listed_documents
+
+SHOWN = 5
+"""Rows named under each need; the rest is behind its link."""
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    title: str
+    url: str
+    note: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Need:
+    """One thing to do. ``tone`` is bad (something broke), warn (it gets worse by waiting) or wait (it can wait)."""
+
+    icon: str
+    tone: str
+    count: int
+    title: str
+    help: str
+    url: str = ""
+    rows: list[Row] = field(default_factory=list)
+
+
+def needs(coverage: list[dict[str, Any]]) -> list[Need]:
+    """What needs a person, most urgent first; empty when nothing does."""
+    found = [
+        *_no_worker(), *_parked(), *_failed_runs(), *_failed_documents(), *_missing_vectors(), *_due(coverage),
+    ]  # fmt: skip
+    return sorted(found, key=lambda need: ("bad", "warn", "wait").index(need.tone))
+
+
+def _no_worker() -> Iterator[Need]:
+    waiting = Run.objects.filter(status=Run.Status.QUEUED).select_related("chat").order_by("queued_at", "id")
+    count = waiting.count()
+    workers = chat_workers() if count else None
+    if workers and workers.state != "ok":
+        yield Need(
+            "wifi-off", "bad", count, f"{_s(count, 'run waits', 'runs wait')}, and no worker is online",
+            f"{workers.detail}: {workers.advice}." if workers.advice else workers.detail,
+            f"{reverse('chats')}?state=running",
+            [Row(run.chat.title or "Untitled chat", reverse("chat", args=[run.chat_id])) for run in waiting[:SHOWN]],
+        )  # fmt: skip
+
+
+def _parked() -> Iterator[Need]:
+    parked = Batch.objects.filter(status=Batch.Status.PARKED).select_related("chat").order_by("-finished_at", "id")
+    count = parked.count()
+    if count:
+        yield Need(
+            "pause-circle-fill", "bad", count, f"parked {_s(count, 'batch', 'batches')}",
+            "They failed too often. Automatic runs go around them until someone retries them.",
+            f"{reverse('chats')}?state=parked",
+            [
+                Row(batch.chat.title or "Untitled chat", reverse("batch", args=[batch.pk]),
+                    f"messages {batch.first_position}–{batch.last_position}: {_short(batch.error)}")
+                for batch in parked[:SHOWN]
+            ],
+        )  # fmt: skip
+
+
+def failed_runs() -> QuerySet[Run]:
+    """Runs that failed, were not followed by another run of their chat, and not only because a batch was parked."""
+    later = Run.objects.filter(chat=OuterRef("chat"), queued_at__gt=OuterRef("queued_at"))
+    parked = Batch.objects.filter(run=OuterRef("pk"), status=Batch.Status.PARKED)
+    return Run.objects.filter(~Exists(later), ~Exists(parked), status=Run.Status.FAILED).select_related("chat")
+
+
+def _failed_runs() -> Iterator[Need]:
+    runs = failed_runs().order_by("-finished_at", "id")
+    count = runs.count()
+    if count:
+        yield Need(
+            "x-circle-fill", "bad", count, f"{_s(count, 'chat', 'chats')} whose last run failed",
+            "What was read before the failure is kept.",
+            f"{reverse('chats')}?state=failed",
+            [
+                Row(run.chat.title or "Untitled chat", reverse("chat", args=[run.chat_id]), _short(run.error))
+                for run in runs[:SHOWN]
+            ],
+        )  # fmt: skip
+
+
+def _failed_documents() -> Iterator[Need]:
+    documents = listed_documents(state="failed")
+    count = documents.count()
+    if count:
+        yield Need(
+            "file-earmark-x", "bad", count, f"{_s(count, 'document', 'documents')} whose last extraction failed",
+            "Text that was in force before stays in force.",
+            f"{reverse('documents')}?state=failed",
+            [
+                Row(document.filename, reverse("document", args=[document.pk]),
+                    "an older version is in force" if document.primary_id else "no text is in force")
+                for document in documents[:SHOWN]
+            ],
+        )  # fmt: skip
+
+
+def _missing_vectors() -> Iterator[Need]:
+    space = EmbeddingSpace.objects.filter(active=True).first()
+    without = missing_vectors(space) if space else Proposition.objects.filter(state=Proposition.State.LIVE)
+    count = without.count()
+    if count:
+        yield Need(
+            "diagram-3", "warn", count, f"{_s(count, 'proposition', 'propositions')} without a vector",
+            "They cannot be found by meaning until `manage.py backfill_embeddings` has run.",
+            reverse("propositions"),
+        )  # fmt: skip
+
+
+def _due(coverage: list[dict[str, Any]]) -> Iterator[Need]:
+    due = [row for row in coverage if row["due"]]
+    if due:
+        tokens = sum(row["uncovered_tokens"] - row["parked_tokens"] for row in due)
+        due.sort(key=lambda row: row["parked_tokens"] - row["uncovered_tokens"])
+        yield Need(
+            "bookmark-check", "wait", len(due), f"{_s(len(due), 'chat', 'chats')} due, with {tokens:,} uncovered tokens",
+            "Their next finished turn, or you, will start a run.",
+            f"{reverse('chats')}?state=due",
+            [
+                Row(row["title"] or "Untitled chat", reverse("chat", args=[row["chat_id"]]),
+                    f"{row['uncovered_tokens']:,} of {row['total_tokens']:,} tokens uncovered")
+                for row in due[:SHOWN]
+            ],
+        )  # fmt: skip
+
+
+def counts(coverage: list[dict[str, Any]]) -> dict[str, int]:
+    """How much there is of everything, by name."""
+    return {
+        "learners": Learner.objects.count(),
+        "chats": Chat.objects.count(),
+        "messages": Message.objects.filter(position__isnull=False).count(),
+        "total_tokens": sum(row["total_tokens"] for row in coverage),
+        "covered_tokens": sum(row["covered_tokens"] for row in coverage),
+        "parked_tokens": sum(row["parked_tokens"] for row in coverage),
+        "propositions": Proposition.objects.filter(state=Proposition.State.LIVE).count(),
+        "instances": Instance.objects.filter(live=True).count(),
+        "documents": Document.objects.count(),
+        "versions": ExtractionVersion.objects.filter(status=ExtractionVersion.Status.SUCCEEDED).count(),
+        "running": Run.objects.filter(status__in=Run.ACTIVE).count(),
+    }
+
+
+def all_coverage() -> list[dict[str, Any]]:
+    """Coverage of every chat, without messages: one query that the needs and the counts share."""
+    return coverage_of_chats()
+
+
+def _s(count: int, one: str, many: str) -> str:
+    return one if count == 1 else many
+
+
+def _short(text: str) -> str:
+    flat = " ".join(text.split())
+    return flat if len(flat) <= 160 else f"{flat[:159]}…"

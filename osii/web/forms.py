@@ -1,0 +1,94 @@
+"""Filters of the lists, kept in the URL, and the forms of actions."""
+
+from typing import Any
+
+from django import forms
+
+from coverage.models import Learner
+from graphctx.models import Kind, Level, Proposition
+
+ANY = ("", "any")
+
+
+class FilterForm(forms.Form):
+    """A list's filters from the query string. A value that is not allowed is shown as an error and filters nothing."""
+
+    q = forms.CharField(
+        required=False, max_length=200, label="Search", widget=forms.TextInput(attrs={"type": "search"})
+    )
+    learner = forms.ModelChoiceField(Learner.objects.all(), required=False, empty_label="any")
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        for name, field in self.fields.items():
+            kind = "form-select" if isinstance(field, forms.ChoiceField | forms.ModelChoiceField) else "form-control"
+            field.widget.attrs |= {
+                "class": f"{kind} form-control-sm" if kind == "form-control" else f"{kind} {kind}-sm"
+            }
+            field.widget.attrs["id"] = f"filter-{name}"
+            if name in self.errors:
+                field.widget.attrs["aria-invalid"] = "true"
+        self.fields["q"].widget.attrs["data-shortcut"] = "/"
+
+    def chosen(self) -> dict[str, Any]:
+        """The valid values that filter something, ready for the list's selector."""
+        return {name: value for name, value in self.cleaned_data.items() if value}
+
+    def filters(self) -> int:
+        """How many filters are set; sorting does not filter."""
+        return len([name for name in self.chosen() if name != "sort"])
+
+
+class ChatFilter(FilterForm):
+    state = forms.ChoiceField(
+        required=False,
+        choices=[
+            ANY,
+            ("due", "due"),
+            ("unread", "with uncovered tokens"),
+            ("read", "all read"),
+            ("parked", "parked"),
+            ("running", "running or queued"),
+            ("failed", "last run failed"),
+        ],
+    )
+    sort = forms.ChoiceField(
+        required=False,
+        label="Sort by",
+        choices=[("", "latest activity"), ("oldest", "oldest activity"), ("title", "title"), ("learner", "learner")],
+    )
+
+
+class PropositionFilter(FilterForm):
+    kind = forms.ChoiceField(required=False, choices=[ANY, *Kind.choices])
+    level = forms.ChoiceField(required=False, choices=[ANY, *Level.choices, ("none", "no level")])
+    state = forms.ChoiceField(
+        required=False, choices=[ANY, *Proposition.State.choices, ("no_evidence", "live, no live evidence")]
+    )
+    sort = forms.ChoiceField(
+        required=False,
+        label="Sort by",
+        choices=[("", "newest"), ("oldest", "oldest"), ("text", "text"), ("evidence", "most evidence")],
+    )
+
+
+class DocumentFilter(FilterForm):
+    state = forms.ChoiceField(
+        required=False,
+        choices=[
+            ANY,
+            ("primary", "text in force"),
+            ("no_primary", "no text in force"),
+            ("failed", "last extraction failed"),
+        ],
+    )
+
+
+class PromoteForm(forms.Form):
+    """Move a document's primary pointer. ``expected_primary`` is what the person saw when deciding."""
+
+    extraction_id = forms.CharField(max_length=120, widget=forms.HiddenInput)
+    expected_primary = forms.CharField(max_length=120, required=False, widget=forms.HiddenInput)
+    reason = forms.CharField(
+        max_length=500, required=False, widget=forms.TextInput(attrs={"class": "form-control form-control-sm"})
+    )

@@ -1,0 +1,127 @@
+"""How each status is shown: one icon, one word, one tone, and what it means. Never by colour alone."""
+
+from dataclasses import dataclass
+
+from extraction import selectors
+from extraction.models import Batch, ExtractionVersion, Resolution, Run
+from graphctx.models import Level, Proposition, Steer
+
+
+@dataclass(frozen=True, slots=True)
+class Status:
+    """``tone`` is one of good, busy, wait, warn, bad, quiet: a colour pair in the style sheet."""
+
+    word: str
+    icon: str
+    tone: str
+    help: str = ""
+
+
+UNKNOWN = Status("unknown", "question-circle", "quiet")
+
+MESSAGE = {
+    selectors.COVERED: Status("covered", "check-circle-fill", "good", "Read as it stands now."),
+    selectors.UNCOVERED: Status("uncovered", "circle", "wait", "Not read yet."),
+    selectors.REOPENED: Status(
+        "re-opened", "arrow-counterclockwise", "warn", "Changed since it was read: an edit or an answered quiz."
+    ),
+    selectors.PARKED: Status(
+        "parked", "pause-circle-fill", "bad", "Its batch failed too often and waits for a decision."
+    ),
+    selectors.UNSETTLED: Status("unsettled", "hourglass-split", "quiet", "Still being written."),
+    selectors.IN_FLIGHT: Status("in flight", "arrow-repeat", "busy", "Being read now."),
+    selectors.EMPTY: Status("nothing to extract", "dash-circle", "quiet", "Has no text or tool parts."),
+}
+
+RUN = {
+    Run.Status.QUEUED: Status("queued", "clock", "wait", "Waits for a worker."),
+    Run.Status.RUNNING: Status("running", "arrow-repeat", "busy"),
+    Run.Status.SUCCEEDED: Status("succeeded", "check-circle-fill", "good"),
+    Run.Status.FAILED: Status("failed", "x-circle-fill", "bad"),
+    Run.Status.ABORTED: Status("aborted", "stop-circle", "quiet"),
+}
+
+BATCH = {
+    Batch.Status.RUNNING: Status("running", "arrow-repeat", "busy"),
+    Batch.Status.SUCCEEDED: Status("succeeded", "check-circle-fill", "good"),
+    Batch.Status.FAILED: Status("failed, to be retried", "x-circle-fill", "warn"),
+    Batch.Status.PARKED: Status("parked", "pause-circle-fill", "bad", "Failed too often; automatic runs go around it."),
+    Batch.Status.ABORTED: Status("aborted", "stop-circle", "quiet"),
+}
+
+OUTCOME = {
+    Resolution.Outcome.NEW: Status("new", "plus-circle-fill", "good", "Became a proposition."),
+    Resolution.Outcome.SAME: Status("same", "equals-circle", "good", "Added evidence to a known proposition."),
+    Resolution.Outcome.SUPERSEDES: Status("supersedes", "arrow-clockwise", "busy", "Replaces an older proposition."),
+    Resolution.Outcome.CONTRADICTS: Status("contradicts", "arrow-left-right", "warn", "Stands against another one."),
+    Resolution.Outcome.DISCARD: Status("discarded", "slash-circle", "quiet"),
+    Resolution.Outcome.PENDING: Status("pending", "clock", "wait", "Waits for a decision."),
+}
+
+LEVEL = {
+    Level.SOLID: Status("solid", "patch-check-fill", "good", "The learner can build on it."),
+    Level.SHAKY: Status("shaky", "exclamation-triangle-fill", "warn", "The learner holds it uncertainly."),
+    Level.RESISTED: Status("resisted", "shield-x", "bad", "The learner objects to it."),
+    Level.NOT_YET_ENGAGED: Status("not yet engaged", "circle", "quiet", "No evidence of the learner yet."),
+    Level.ACCEPTED: Status("accepted", "hand-thumbs-up", "busy", "The learner took it in."),
+}
+
+PROPOSITION = {
+    Proposition.State.LIVE: Status("live", "check-circle-fill", "good"),
+    Proposition.State.SUPERSEDED: Status("superseded", "arrow-clockwise", "quiet"),
+    Proposition.State.FORGOTTEN: Status("forgotten", "slash-circle", "quiet"),
+}
+
+VERSION = {
+    ExtractionVersion.Status.SUCCEEDED: Status("succeeded", "check-circle-fill", "good"),
+    ExtractionVersion.Status.FAILED: Status("failed", "x-circle-fill", "bad"),
+}
+
+STEER = {
+    Steer.Status.PREPARING: Status("being prepared", "arrow-repeat", "busy"),
+    Steer.Status.READY: Status("ready to deliver", "clock", "wait"),
+    Steer.Status.OFFERED: Status("offered", "arrow-right", "wait", "Sent to the client, not acknowledged yet."),
+    Steer.Status.DELIVERED: Status("delivered", "check-circle-fill", "good"),
+    Steer.Status.EMPTY: Status("nothing to offer", "dash-circle", "quiet"),
+    Steer.Status.FAILED: Status("failed", "x-circle-fill", "bad"),
+}
+
+# Flags that a row may carry beside or instead of a status of its own.
+FLAG = {
+    "due": Status("due", "bookmark-check", "wait", "Enough unread tokens for an automatic run."),
+    "primary": Status("primary", "star-fill", "busy", "The version in force."),
+    "in_force": Status("text in force", "check-circle-fill", "good"),
+    "no_primary": Status("no text in force", "file-earmark-x", "bad"),
+    "newest_failed": Status("last extraction failed", "x-circle-fill", "warn"),
+    "run_failed": Status("last run failed", "x-circle-fill", "bad"),
+    "all_read": Status("all read", "check2-all", "good"),
+    "no_evidence": Status("no live evidence", "exclamation-triangle-fill", "warn", "Its quotes no longer stand."),
+    "evidence_gone": Status("quote no longer stands", "exclamation-triangle-fill", "warn"),
+    "found_nothing": Status("found nothing", "dash-circle", "quiet", "Read to the end; nothing worth keeping."),
+    "online": Status("online", "hdd-network", "good"),
+    "busy": Status("working", "arrow-repeat", "busy"),
+    "offline": Status("offline", "wifi-off", "bad"),
+    "right": Status("right", "check-lg", "good"),
+    "wrong": Status("wrong", "x-lg", "bad"),
+    "unanswered": Status("not answered yet", "question-circle", "wait"),
+    "error": Status("error", "exclamation-octagon-fill", "bad"),
+    "denied": Status("denied", "ban", "bad"),
+    "writing": Status("being written", "hourglass-split", "quiet"),
+}
+
+FAMILIES = {
+    "message": MESSAGE,
+    "run": RUN,
+    "batch": BATCH,
+    "outcome": OUTCOME,
+    "level": LEVEL,
+    "proposition": PROPOSITION,
+    "version": VERSION,
+    "steer": STEER,
+    "flag": FLAG,
+}
+
+
+def status_of(family: str, value: str) -> Status:
+    """The status of ``value`` in ``family`` (a key of FAMILIES); an unknown value is shown as unknown."""
+    return FAMILIES[family].get(value, UNKNOWN)

@@ -1,0 +1,28 @@
+"""Routes of the dashboard."""
+
+from django.contrib.admin.forms import AdminAuthenticationForm
+from django.contrib.auth import views as auth
+from django.urls import path
+
+from .views import batches, chats, documents, home, propositions
+
+login = auth.LoginView.as_view(template_name="account/login.html", authentication_form=AdminAuthenticationForm)
+
+urlpatterns = [
+    path("", home.home, name="home"),
+    path("login/", login, name="login"),
+    path("logout/", auth.LogoutView.as_view(), name="logout"),
+    path("chats/", chats.chats, name="chats"),
+    path("chats/<uuid:chat_id>/", chats.chat, name="chat"),
+    path("chats/<uuid:chat_id>/live/", chats.chat_live, name="chat-live"),
+    path("chats/<uuid:chat_id>/extract/", chats.chat_extract, name="chat-extract"),
+    path("chats/<uuid:chat_id>/abort/", chats.chat_abort, name="chat-abort"),
+    path("chats/<uuid:chat_id>/batches/", batches.chat_batches, name="chat-batches"),
+    path("batches/<uuid:batch_id>/", batches.batch, name="batch"),
+    path("batches/<uuid:batch_id>/retry/", batches.batch_retry, name="batch-retry"),
+    path("propositions/", propositions.propositions, name="propositions"),
+    path("propositions/<uuid:proposition_id>/", propositions.proposition, name="proposition"),
+    path("documents/", documents.documents, name="documents"),
+    path("documents/<str:file_id>/", documents.document, name="document"),
+    path("documents/<str:file_id>/promote/", documents.document_promote, name="document-promote"),
+]

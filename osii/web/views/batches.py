@@ -1,0 +1,48 @@
+"""A chat's batches, and one batch with what came of it."""
+
+from uuid import UUID
+
+from django.contrib import messages
+from django.http import HttpResponse
+from django.shortcuts import redirect, render
+from django.views.decorators.http import require_POST, require_safe
+
+from extraction import services
+from extraction.models import Batch
+from extraction.selectors import batch_history
+from osii.web import selectors
+from osii.web.access import PageRequest, get_batch, get_chat, staff_action, staff_page
+from osii.web.paging import page_of
+
+
+@require_safe
+@staff_page
+def chat_batches(request: PageRequest, chat_id: UUID) -> HttpResponse:
+    row = get_chat(chat_id)
+    page = page_of(request, batch_history(row.pk))
+    page.object_list = selectors.add_outcomes(page.object_list)
+    return render(request, "chats/batches_page.html", {"chat": row, "page": page, "batches": page.object_list})
+
+
+@require_safe
+@staff_page
+def batch(request: PageRequest, batch_id: UUID) -> HttpResponse:
+    row = get_batch(batch_id)
+    candidates = list(selectors.batch_candidates(row))
+    read = list(row.messages.all())
+    where = selectors.positions((row.chat_id, message.message_id) for message in read)
+    for message in read:
+        message.position_now = where.get((row.chat_id, message.message_id))
+    context = {"batch": row, "chat": row.chat, "candidates": candidates, "batch_messages": read}
+    return render(request, "chats/batch_page.html", context)
+
+
+@require_POST
+@staff_action("extraction.change_batch")
+def batch_retry(request: PageRequest, batch_id: UUID) -> HttpResponse:
+    row = get_batch(batch_id)
+    if row.status == Batch.Status.PARKED and services.retry_parked([row.pk]):
+        messages.success(request, f"Messages {row.first_position}–{row.last_position} will be read again.")
+    else:
+        messages.info(request, f"This batch is not parked: it is {row.get_status_display()}.")
+    return redirect("chat", chat_id=row.chat_id)

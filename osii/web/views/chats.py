@@ -1,0 +1,115 @@
+"""The chats list, a chat's page with its live state, and what can be done to a chat."""
+
+from typing import Any
+from uuid import UUID
+
+from django.contrib import messages
+from django.core.paginator import Page
+from django.http import HttpResponse
+from django.shortcuts import redirect, render
+from django.views.decorators.http import require_POST, require_safe
+
+from coverage.models import Chat, Message
+from extraction import services
+from extraction.models import Run
+from extraction.selectors import chat_coverage
+from graphctx.models import Steer
+from osii.web import selectors
+from osii.web.access import PageRequest, get_chat, staff_action, staff_page
+from osii.web.forms import ChatFilter
+from osii.web.listing import render_list
+from osii.web.live import ChatState, read_state, state_context
+from osii.web.paging import MESSAGES_PER_PAGE, page_of
+from osii.web.transcript import blocks
+
+
+@require_safe
+@staff_page
+def chats(request: PageRequest) -> HttpResponse:
+    form = ChatFilter(request.GET)
+    form.is_valid()
+    page = page_of(request, selectors.listed_chats(**form.chosen()))
+    page.object_list = selectors.add_coverage(page.object_list)
+    context = {"form": form, "page": page, "filtered": form.filters() > 0}
+    return render_list(request, "chats/chats_page.html", "chats/chat_table.html", context)
+
+
+@require_safe
+@staff_page
+def chat(request: PageRequest, chat_id: UUID) -> HttpResponse:
+    row = get_chat(chat_id)
+    state = read_state(row)
+    page = page_of(request, state.rows, MESSAGES_PER_PAGE)
+    context = {
+        **_page_context(row, state, page),
+        "shelved": Message.objects.filter(chat=row, position__isnull=True).count(),
+        "steer": Steer.objects.filter(chat=row).first(),
+    }
+    return render(request, "chats/chat_page.html", context)
+
+
+def _page_context(row: Chat, state: ChatState, page: Page) -> dict[str, Any]:
+    return {"chat": row, "page": page, **state_context(state)} | {"transcript": _transcript(page)}
+
+
+def _transcript(page: Page) -> list[dict[str, Any]]:
+    """The page's messages with their state and blocks."""
+    messages_of = selectors.messages_by_pk(page.object_list)
+    shown = []
+    for row in page.object_list:
+        message = messages_of.get(row.pk)
+        if message is not None:
+            shown.append({"message": message, "state": row.state, "blocks": blocks(message.role, message.parts)})
+    return shown
+
+
+@require_safe
+@staff_page
+def chat_live(request: PageRequest, chat_id: UUID) -> HttpResponse:
+    """The state's fragments for htmx; 204 while nothing changed since ``seen``. Without htmx: the page itself."""
+    row = get_chat(chat_id)
+    if not request.htmx:
+        return redirect("chat", chat_id=chat_id)
+    state = read_state(row)
+    if state.active_run and request.GET.get("seen") == state.token:
+        return HttpResponse(status=204)
+    page = page_of(request, state.rows, MESSAGES_PER_PAGE)
+    context = {
+        "chat": row,
+        "page": page,
+        "states": page.object_list,
+        "is_fragment": True,
+        **state_context(state),
+    }
+    return render(request, "chats/chat_live_response.html", context)
+
+
+@require_POST
+@staff_action("extraction.add_run")
+def chat_extract(request: PageRequest, chat_id: UUID) -> HttpResponse:
+    """Start a run: ``mode`` due or rest."""
+    row = get_chat(chat_id)
+    mode = request.POST.get("mode", "")
+    if mode not in Run.Mode.values:
+        messages.error(request, f"Choose what to extract: {' or '.join(Run.Mode.labels)}.")
+        return redirect("chat", chat_id=chat_id)
+    coverage = chat_coverage(row.pk)
+    if not coverage["uncovered_tokens"]:
+        messages.info(request, "Nothing is uncovered: every message with content has been read.")
+    elif mode == Run.Mode.DUE and not coverage["due"]:
+        messages.info(request, "Nothing is due yet. “Extract the rest” reads what there is.")
+    else:
+        run = services.request_run(row.pk, mode)
+        messages.success(request, f"The run for {run.get_mode_display()} is {run.status}.")
+    return redirect("chat", chat_id=chat_id)
+
+
+@require_POST
+@staff_action("extraction.change_run")
+def chat_abort(request: PageRequest, chat_id: UUID) -> HttpResponse:
+    row = get_chat(chat_id)
+    if services.abort_run(row.pk):
+        messages.success(request, "Abort requested. Batches that ended are kept; the one in flight is not.")
+    else:
+        messages.info(request, "No run is active.")
+    return redirect("chat", chat_id=chat_id)

@@ -1,0 +1,26 @@
+"""The home page: what needs me first, then the state of everything."""
+
+from django.http import HttpResponse
+from django.shortcuts import render
+from django.views.decorators.http import require_safe
+
+from osii import health
+from osii.web import attention, selectors
+from osii.web.access import PageRequest, staff_page
+
+RUNS_SHOWN = 8
+
+
+@require_safe
+@staff_page
+def home(request: PageRequest) -> HttpResponse:
+    coverage = attention.all_coverage()
+    counts = attention.counts(coverage)
+    context = {
+        "needs": attention.needs(coverage),
+        "counts": counts,
+        "coverage": counts,
+        "runs": selectors.latest_runs(RUNS_SHOWN),
+        "findings": [*health.queues(), health.space(), health.disk()],
+    }
+    return render(request, "home/home_page.html", context)
