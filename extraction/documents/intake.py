@@ -1,7 +1,10 @@
 """Adding source files: the bytes into the store, the document and its source into the database."""
 
+import contextlib
+from collections.abc import Iterator
 from dataclasses import dataclass
 from os import PathLike
+from pathlib import Path
 from typing import Literal
 
 from django.db import connection, transaction
@@ -13,7 +16,7 @@ from ..models import Document, DocumentSource
 from . import files, mirror
 from .errors import SourceRefused, StoreError
 from .ids import file_id_of
-from .reconcile import reconcile_document
+from .reconcile import heal
 from .sources import Source, opened
 from .store import META, SOURCE, Store, library_store, utc
 
@@ -50,10 +53,13 @@ def add_file(path: str | PathLike[str], learner: Learner | None = None, *, dry_r
         )
         if dry_run:
             return _outcome(document, source.path, known=_known(document), previous=_named_before(source.path))
-        placed = _keep_bytes(store, document, source)
-    outcome = _record(document, source)
-    if placed or outcome.status != "unchanged" or outcome.new_source:
-        reconcile_document(document.pk, deep=False)
+        with _prepared(store, document, source) as prepared, store.lock(document.pk):
+            # One hold of the lock, so that nobody meets an object on its way to its row.
+            placed = _place(store, document, prepared)
+            outcome = _record(document, source)
+            if placed or outcome.status != "unchanged" or outcome.new_source:
+                for _ in heal(store, document.pk, deep=False):
+                    pass
     return outcome
 
 
@@ -74,24 +80,36 @@ def _outcome(document: Document, path: str, *, known: bool, previous: DocumentSo
     return AddOutcome(document.pk, path, "unchanged" if known else "added", document.mime, new_source=previous is None)
 
 
-def _keep_bytes(store: Store, document: Document, source: Source) -> bool:
-    """Copy the source into the store unless it is there; whether it was not."""
-    try:
-        with store.lock(document.pk):
-            if _is_kept(store, document):
-                return False
-        with store.temporary() as temporary:
-            prepared = temporary / "objects" / document.pk
+@contextlib.contextmanager
+def _prepared(store: Store, document: Document, source: Source) -> Iterator[Path | None]:
+    """A complete object directory under tmp/, or None when the store has the bytes."""
+    if _is_kept(store, document):
+        yield None
+        return
+    with store.temporary() as temporary:
+        prepared = temporary / "objects" / document.pk
+        with _disk_errors(store):
             (prepared / SOURCE).mkdir(parents=True)
-            if file_id_of(source.copy_to(prepared / SOURCE / source.filename)) != document.pk:
-                raise SourceRefused("changed", "the file changed while it was read: add it again")
+            copied = source.copy_to(prepared / SOURCE / source.filename)
             first = {"path": source.path, "mtime_utc": utc(source.modified_at)}
             (prepared / META).write_bytes(files.to_toml(mirror.meta_table(document, [first])))
-            with store.lock(document.pk):
-                if _is_kept(store, document):
-                    return False
-                store.place_object(document.pk, prepared)
-                return True
+        if file_id_of(copied) != document.pk:
+            raise SourceRefused("changed", "the file changed while it was read: add it again")
+        yield prepared
+
+
+def _place(store: Store, document: Document, prepared: Path | None) -> bool:
+    if prepared is None or _is_kept(store, document):
+        return False
+    with _disk_errors(store):
+        store.place_object(document.pk, prepared)
+    return True
+
+
+@contextlib.contextmanager
+def _disk_errors(store: Store) -> Iterator[None]:
+    try:
+        yield
     except OSError as error:
         raise StoreError("store_unusable", f"the bytes cannot be kept in {store.root}: {error.strerror}") from error
 

@@ -23,7 +23,7 @@ def reconcile_document(file_id: str, *, dry_run: bool = False, deep: bool = True
     check_file_id(file_id)
     store = library_store()
     with store.lock(file_id):
-        return list(_heal(store, file_id, dry_run=dry_run, deep=deep))
+        return list(heal(store, file_id, dry_run=dry_run, deep=deep))
 
 
 def reconcile_all(*, dry_run: bool = False, deep: bool = True, grace: float = GRACE_SECONDS) -> Iterator[Difference]:
@@ -38,7 +38,8 @@ def reconcile_all(*, dry_run: bool = False, deep: bool = True, grace: float = GR
         yield Difference(f"tmp/{path.name}", "is left over from work that ended before its time", healed=True)
 
 
-def _heal(store: Store, file_id: str, *, dry_run: bool, deep: bool) -> Iterator[Difference]:
+def heal(store: Store, file_id: str, *, dry_run: bool = False, deep: bool = True) -> Iterator[Difference]:
+    """The same for a caller who holds the document's lock; lazy, so it is to be run to its end."""
     document = Document.objects.filter(pk=file_id).first()
     if document is None:
         yield from registration.register_document(store, file_id, dry_run=dry_run)

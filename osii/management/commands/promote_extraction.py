@@ -6,8 +6,10 @@ from typing import Any
 
 from django.core.management.base import CommandParser
 
+from coverage.view import MalformedParts, check_storable
 from extraction.documents import services
 from extraction.documents.errors import DocumentError
+from extraction.documents.ids import check_file_id
 from extraction.models import Document
 from osii.console import Command as OsiiCommand
 
@@ -32,8 +34,9 @@ class Command(OsiiCommand):
 
     def run(self, **options: Any) -> None:
         file_id, extraction_id, expected = options["file_id"], options["extraction_id"], options["expect"]
-        was_primary = Document.objects.filter(pk=file_id, primary=extraction_id).exists()
         try:
+            check_storable(options["reason"], "--reason")
+            document = Document.objects.filter(pk=check_file_id(file_id)).first()
             promotion = services.promote(
                 file_id,
                 extraction_id,
@@ -41,13 +44,13 @@ class Command(OsiiCommand):
                 reason=options["reason"],
                 expected_primary=... if expected is None else None if expected == NONE else expected,
             )
-        except DocumentError as error:
+        except (DocumentError, MalformedParts) as error:
             self.fail(str(error))
         data = {
             "file_id": file_id,
             "before": promotion.before_id,
             "after": promotion.after_id,
-            "changed": not was_primary,
+            "changed": document is not None and document.primary_id != extraction_id,
             "actor": promotion.actor,
             "reason": promotion.reason,
             "created_at": promotion.created_at,

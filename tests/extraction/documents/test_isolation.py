@@ -1,5 +1,10 @@
 """Each way an extractor can go wrong: a failed version with a named reason, and nothing else touched."""
 
+import subprocess
+import sys
+import time
+
+import psutil
 import pytest
 
 from extraction.documents import selectors, services, validation, versions
@@ -100,3 +105,32 @@ def test_a_child_that_is_killed(store, extracted, monkeypatch):
     assert version.error.startswith("killed: ")
     good.document.refresh_from_db()
     assert good.document.primary == good
+
+
+def test_a_child_dies_with_its_parent(tmp_path):
+    """Whoever kills a worker must not leave its extractor running."""
+    source = tmp_path / "a.txt"
+    source.write_text("text")
+    work = tmp_path / "work"
+    work.mkdir()
+    code = (
+        "import sys; sys.path[:0] = {path!r}\n"
+        "from pathlib import Path\n"
+        "from extraction.documents import isolation\n"
+        "from extraction.documents.limits import Limits\n"
+        "from tests.extraction.documents.extractors import Hangs\n"
+        "isolation.run(Hangs(), {{}}, Path({source!r}), 'text/plain', bundle=Path({work!r}, 'bundle'), work=Path({work!r}),"
+        " limits=Limits(wall_seconds=60))\n"
+    )
+    parent = subprocess.Popen([sys.executable, "-c", code.format(path=sys.path, source=str(source), work=str(work))])
+    try:
+        deadline = time.monotonic() + 20
+        while not (work / "home" / "hanging").exists():
+            assert time.monotonic() < deadline
+            time.sleep(0.02)
+        (child,) = psutil.Process(parent.pid).children()
+    finally:
+        parent.kill()
+        parent.wait()
+    child.wait(timeout=10)
+    assert not child.is_running()
