@@ -1,10 +1,11 @@
 """What starts and stops runs: finish, extract on request, abort, retry what is parked.
 
 Every decision is taken under the chat's row lock, which the end of a run takes too: a trigger that comes while a run
-ends is either seen by that run or starts the next one.
+ends is either seen by that run or starts the next one. What may change a run locks it before the chat, as its worker does.
 """
 
 from collections.abc import Iterable
+from functools import partial
 from uuid import UUID
 
 from django.conf import settings
@@ -16,6 +17,7 @@ from coverage.queueing import CHATS, enqueue_on_commit
 from coverage.services import lock_chat, settle
 
 from .jobs import run_chat
+from .locking import with_runs_locked
 from .models import Batch, Run
 from .selectors import due_tokens, message_states
 from .workers import worker_names
@@ -46,11 +48,13 @@ def request_run(chat_id: UUID, mode: str = Run.Mode.DUE, worker: str | None = No
         raise ValueError(f"mode must be one of {', '.join(Run.Mode.values)}; not {mode!r}")
     if worker not in worker_names():
         raise ValueError(f"there is no extract worker {worker!r}; known: {', '.join(worker_names())}")
-    with transaction.atomic():
-        chat = lock_chat(chat_id)
+
+    def request(chat: Chat) -> Run:
         if mode == Run.Mode.REST:
             settle(chat)
         return _request(chat, mode, worker, enqueue=enqueue)
+
+    return with_runs_locked(chat_id, request)
 
 
 def _request(chat: Chat, mode: str, worker: str, *, enqueue: bool) -> Run:
@@ -75,15 +79,17 @@ def abort_run(chat_id: UUID) -> bool:
 
     The batch in flight is lost and nothing else; its messages stay uncovered.
     """
+    return with_runs_locked(chat_id, _abort)
+
+
+def _abort(chat: Chat) -> bool:
     now = timezone.now()
-    with transaction.atomic():
-        lock_chat(chat_id)
-        waiting = Run.objects.filter(chat=chat_id, status=Run.Status.QUEUED).update(
-            status=Run.Status.ABORTED, abort_requested_at=now, finished_at=now
-        )
-        if waiting:
-            _abort_batches(chat_id)
-        running = Run.objects.filter(chat=chat_id, status=Run.Status.RUNNING).update(abort_requested_at=now)
+    waiting = Run.objects.filter(chat=chat, status=Run.Status.QUEUED).update(
+        status=Run.Status.ABORTED, abort_requested_at=now, finished_at=now
+    )
+    if waiting:
+        _abort_batches(chat.pk)
+    running = Run.objects.filter(chat=chat, status=Run.Status.RUNNING).update(abort_requested_at=now)
     return bool(waiting or running)
 
 
@@ -98,8 +104,11 @@ def retry_parked(batch_ids: Iterable[UUID]) -> int:
     """Un-park these batches and run their chats for the rest; returns how many were parked."""
     parked = list(Batch.objects.filter(pk__in=list(batch_ids), status=Batch.Status.PARKED))
     for batch in parked:
-        with transaction.atomic():
-            lock_chat(batch.chat_id)
-            Batch.objects.filter(pk=batch.pk, status=Batch.Status.PARKED).update(status=Batch.Status.FAILED, failures=0)
-            request_run(batch.chat_id, Run.Mode.REST)
+        with_runs_locked(batch.chat_id, partial(_retry, batch.pk))
     return len(parked)
+
+
+def _retry(batch_id: UUID, chat: Chat) -> None:
+    Batch.objects.filter(pk=batch_id, status=Batch.Status.PARKED).update(status=Batch.Status.FAILED, failures=0)
+    settle(chat)
+    _request(chat, Run.Mode.REST, settings.EXTRACTION_WORKER, enqueue=True)
