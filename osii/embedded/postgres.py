@@ -106,7 +106,10 @@ class Postgres:
     def _check_version(self, placement: Placement) -> None:
         made_with = (placement.data / "PG_VERSION").read_text(encoding="ascii").strip()
         command = [placement.programs / "postgres", "--version"]
-        answer = subprocess.run(command, check=False, capture_output=True, text=True, env=environment(), cwd="/").stdout
+        # Not as root: the programs may lie where the server's user can change them.
+        answer = subprocess.run(
+            command, check=False, capture_output=True, text=True, env=environment(), **placement.account.switch
+        ).stdout
         if answer and not answer.split()[-1].startswith(f"{made_with}."):
             raise EmbeddedError(
                 f"{placement.data} was made by PostgreSQL {made_with}, but the programs are {answer.strip()}: "
