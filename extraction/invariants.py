@@ -46,7 +46,7 @@ GROUP BY b.chat_id, m.message_id, m.fingerprint HAVING count(*) > 1 + (
 
 WITHOUT_EVIDENCE = """
 SELECT p.id FROM graphctx_proposition p
-WHERE NOT EXISTS (SELECT 1 FROM graphctx_instance i WHERE i.proposition_id = p.id)
+WHERE p.state <> 'forgotten' AND NOT EXISTS (SELECT 1 FROM graphctx_instance i WHERE i.proposition_id = p.id)
 """
 
 UNRESOLVED = """
