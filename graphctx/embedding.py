@@ -31,13 +31,16 @@ class SpaceMismatch(EmbeddingError):
     """The configured embedder's vectors do not belong into the active space."""
 
     def __init__(self, space: EmbeddingSpace, spec: EmbedderSpec) -> None:
-        names = {name: (getattr(space, name), getattr(spec, name)) for name in SPEC_FIELDS}
-        differing = ", ".join(f"{name} {old!r} → {new!r}" for name, (old, new) in names.items() if old != new)
         super().__init__(
-            f"the graph's vectors were made by {space.name!r}, and the configured embedder {spec.name!r} differs "
-            f"({differing}): run `manage.py backfill_embeddings` to move the graph to it, "
-            f"or set OSII_EMBEDDER back to {space.name!r}"
+            f"the graph's vectors were made by {space.name!r}, not by the configured embedder {spec.name!r} "
+            f"({_differences(space, spec)}): run `manage.py backfill_embeddings` to move the graph to {spec.name!r}, "
+            f"or go back to {space.name!r} as it was"
         )
+
+
+def _differences(space: EmbeddingSpace, spec: EmbedderSpec) -> str:
+    pairs = ((name, getattr(space, name), getattr(spec, name)) for name in SPEC_FIELDS if name != "name")
+    return ", ".join(f"{name} {old!r} → {new!r}" for name, old, new in pairs if old != new)
 
 
 def get_embedder(name: str | None = None) -> Embedder:

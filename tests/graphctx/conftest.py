@@ -6,12 +6,17 @@ from uuid import UUID
 
 import numpy as np
 import pytest
+from hypothesis import settings
 
 from coverage.models import Chat, Learner
 from graphctx import scan
 from graphctx.embedding import active_space, get_embedder
 from graphctx.models import Instance, Kind, Proposition
 from graphctx.vectors import add_vectors
+
+# A busy machine is no failure: what must be fast is measured by benchmarks.
+settings.register_profile("untimed", deadline=None)
+settings.load_profile("untimed")
 
 SOLAR = [
     "The learner knows that the moon's gravity causes the tides.",

@@ -13,6 +13,8 @@ from graphctx.embedders.hashing import HashingEmbedder
 from graphctx.embedders.local_model import LocalModel, directory_revision, embeddinggemma, minilm
 from graphctx.embedding import get_embedder
 
+from . import tiny_gemma
+
 
 @given(text=st.text(st.characters(codec="utf-8"), min_size=1).filter(str.strip))
 def test_every_text_with_a_sign_has_one_unit_vector(text: str) -> None:
@@ -134,3 +136,41 @@ def test_a_broken_directory_is_named(tmp_path: Path) -> None:
     (tmp_path / "config.json").write_text("no json")
     with pytest.raises(EmbeddingError, match=f"{tmp_path} cannot be loaded"):
         embeddinggemma(tmp_path).embed_query("tides")
+
+
+@pytest.fixture(scope="session")
+def gemma_directory(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return tiny_gemma.build(tmp_path_factory.mktemp("gemma"))
+
+
+@pytest.fixture(scope="session")
+def gemma(gemma_directory: Path) -> LocalModel:
+    return embeddinggemma(gemma_directory, dimension=16)
+
+
+@pytest.mark.model
+class TestEmbeddingGemma:
+    """The real loading code on a random model of the same architecture and module stack, with 48 dimensions."""
+
+    def test_each_side_has_the_format_it_was_trained_with(self, gemma: LocalModel, gemma_directory: Path) -> None:
+        from sentence_transformers import SentenceTransformer
+
+        reference = SentenceTransformer(str(gemma_directory), local_files_only=True, truncate_dim=16)
+        text = "the moon's gravity causes the tides"
+        query = reference.encode_query(text, normalize_embeddings=True)
+        document = reference.encode_document(text, normalize_embeddings=True)
+        assert np.allclose(gemma.embed_query(text), query, atol=1e-5)
+        assert np.allclose(gemma.embed_documents([text])[0], document, atol=1e-5)
+        assert not np.allclose(query, document, atol=1e-3)
+
+    def test_truncated_vectors_have_unit_length_again(self, gemma: LocalModel) -> None:
+        rows = gemma.embed_documents(["tides", "bread and salt"])
+        assert rows.shape == (2, 16)
+        assert np.allclose(np.linalg.norm(rows, axis=1), 1, atol=1e-6)
+
+    def test_512_dimensions_of_a_smaller_model_are_refused(self, gemma_directory: Path) -> None:
+        with pytest.raises(EmbeddingError, match="48 dimensions, fewer than the 512"):
+            embeddinggemma(gemma_directory).embed_query("tides")
+
+    def test_a_text_beyond_the_models_length_is_cut(self, gemma: LocalModel) -> None:
+        assert np.isfinite(gemma.embed_documents(["tides " * 4000])).all()

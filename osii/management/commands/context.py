@@ -86,9 +86,8 @@ def _names() -> str:
 def _render(data: dict[str, Any], selection: Selection, learner: Learner) -> list[str]:
     if data["count"]:
         lines = [data["block"], ""]
-        lines.append(
-            f"{data['count']} propositions, {data['tokens']:,} of {data['budget']:,} tokens, for {learner.name}"
-        )
+        count = f"{data['count']} proposition{'' if data['count'] == 1 else 's'}"
+        lines.append(f"{count}, {data['tokens']:,} of {data['budget']:,} tokens, for {learner.name}")
     else:
         lines = [f"No context for {learner.name}: {selection.reason}."]
     if "candidates" in data:
