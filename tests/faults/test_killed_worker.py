@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from coverage.models import Chat, CoverageEntry
-from extraction import invariants
+from extraction import invariants, workers
 from extraction.models import Batch, Candidate, Run
 from extraction.selectors import chat_coverage
 from extraction.services import request_run
@@ -34,6 +34,12 @@ def wait_until(happened: Callable[[], bool], what: str, seconds: float = 90) -> 
     while not happened():
         assert time.monotonic() < deadline, f"{what} did not happen within {seconds} s"
         time.sleep(0.05)
+
+
+@pytest.fixture(autouse=True)
+def _held_worker_is_known_here(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The child processes know it from tests.faults.apps; this process only names it."""
+    monkeypatch.setitem(workers._REGISTRY, "held", "tests.faults.held:HeldWorker")
 
 
 @pytest.fixture

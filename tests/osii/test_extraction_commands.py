@@ -1,0 +1,163 @@
+"""extract_chats, coverage_report, reconcile and check_invariants, as their user calls them."""
+
+import io
+import json
+from datetime import timedelta
+from typing import Any
+
+import pytest
+from django.core.management import CommandError, call_command
+from django.db import connection, transaction
+from django.utils import timezone
+
+from extraction.models import Batch, Run
+from extraction.services import request_run
+from tests import factories
+from tests.factories import message
+
+pytestmark = pytest.mark.django_db(transaction=True)
+
+TALK = (
+    message("a", "What do heat pumps need?"),
+    message("b", "A heat pump needs a low flow temperature to work efficiently.", "assistant"),
+    message("c", "I prefer short answers."),
+)
+
+
+@pytest.fixture(autouse=True)
+def _store(settings: Any, tmp_path: Any) -> None:
+    settings.OSII_HOME = tmp_path
+
+
+def call(*arguments: str) -> str:
+    out = io.StringIO()
+    call_command(*arguments, stdout=out)
+    return out.getvalue()
+
+
+def call_json(*arguments: str) -> dict[str, Any]:
+    return json.loads(call(*arguments, "--json"))
+
+
+def test_the_report_before_and_after_reading_and_again() -> None:
+    chat = factories.chat(*TALK, title="Heating")
+    before = call_json("coverage_report")["chats"][0]
+    assert before["uncovered_tokens"] == before["total_tokens"] > 0
+    assert "0 of" in call("coverage_report")
+
+    done = call_json("extract_chats", "--chat", str(chat.pk), "--rest")
+    assert done["totals"]["batches"] == 1
+    assert done["totals"]["tokens"] == before["total_tokens"]
+
+    after = call_json("coverage_report", "--chat", str(chat.pk))
+    assert after["uncovered_tokens"] == 0
+    assert [row["state"] for row in after["messages"]] == ["covered"] * 3
+    assert "3 covered" in call("coverage_report", "--chat", str(chat.pk))
+
+    again = call_json("extract_chats", "--all", "--rest")
+    assert again["totals"]["batches"] == 0
+    assert "Nothing to read" in call("extract_chats", "--all")
+
+
+def test_without_rest_only_what_is_due_is_read(settings: Any) -> None:
+    factories.chat(*TALK, title="Short")
+    assert call_json("extract_chats", "--all")["chats"] == []
+    settings.EXTRACTION_CHUNK_TOKENS = 20
+    assert call_json("extract_chats", "--all")["totals"]["batches"] >= 1
+
+
+def test_left_to_the_workers_a_run_waits_in_the_queue(rq_connection: Any) -> None:
+    factories.chat(*TALK)
+    done = call_json("extract_chats", "--all", "--rest", "--queue")
+    assert done["chats"][0]["status"] == "queued"
+    assert rq_connection.llen("rq:queue:chats") == 1
+
+
+def test_parked_batches_end_the_command_with_an_error(monkeypatch: pytest.MonkeyPatch) -> None:
+    from extraction.workers.rules import RulesWorker
+
+    def broken(*_args: Any) -> None:
+        raise RuntimeError("no good")
+
+    monkeypatch.setattr(RulesWorker, "run", broken)
+    factories.chat(*TALK)
+    with pytest.raises(CommandError, match=r"1 chat\(s\) ended with parked batches"):
+        call("extract_chats", "--all", "--rest")
+    assert Batch.objects.get().status == Batch.Status.PARKED
+
+
+@pytest.mark.parametrize("command", [("extract_chats", "--chat"), ("coverage_report", "--chat")])
+@pytest.mark.parametrize(
+    ("chat_id", "says"),
+    [("nonsense", "is not a chat id"), ("019a0000-0000-7000-8000-000000000000", "there is no chat")],
+)
+def test_a_wrong_chat_id_is_named(command: tuple[str, str], chat_id: str, says: str) -> None:
+    with pytest.raises(CommandError, match=says):
+        call(*command, chat_id)
+
+
+def test_no_chats_yet() -> None:
+    assert "import_chats" in call("coverage_report")
+
+
+def test_a_fixed_number_of_queries_however_many_chats(django_assert_max_num_queries: Any) -> None:
+    for number in range(20):
+        factories.chat(*TALK, title=f"Chat {number}")
+    with django_assert_max_num_queries(3):
+        assert len(call_json("coverage_report")["chats"]) == 20
+
+
+# --- reconcile and invariants
+
+
+def test_reconcile_says_what_it_would_do_and_then_does_it(rq_connection: Any) -> None:
+    chat = factories.chat(*TALK)
+    request_run(chat.pk, "rest", enqueue=False)
+    Run.objects.update(queued_at=timezone.now() - timedelta(minutes=1))
+    assert "1 would be waiting" in call("reconcile", "--dry-run")
+    assert rq_connection.llen("rq:queue:chats") == 0
+    assert "1 enqueued" in call("reconcile")
+    assert rq_connection.llen("rq:queue:chats") == 1
+
+
+def test_every_invariant_holds_after_reading() -> None:
+    factories.chat(*TALK)
+    call("extract_chats", "--all", "--rest")
+    assert call_json("check_invariants") == {
+        "violations": {"coverage": [], "extraction": [], "documents": []},
+        "count": 0,
+    }
+    assert "All invariants hold" in call("check_invariants")
+
+
+TAMPERING = [
+    ("UPDATE coverage_message SET fingerprint = 'v1:wrong'", "fingerprint is not that of its view"),
+    ("UPDATE coverage_message SET tokens = tokens + 1", "tokens stored"),
+    ("UPDATE coverage_message SET position = position + 1", "positions of its transcript"),
+    ("INSERT INTO coverage_coverageentry (chat_id, fingerprint, tokens, kind) SELECT id, 'v1:x', 1, 'release' FROM coverage_chat",
+     "the ledger's sum"),
+    ("INSERT INTO coverage_coverageentry (chat_id, fingerprint, tokens, kind, batch) SELECT chat_id, 'v1:x', 1, 'cover', id "
+     "FROM extraction_batch", "cover lines in the ledger"),
+    ("ALTER TABLE coverage_coverageentry DISABLE TRIGGER coverage_coverageentry_guard", "trigger is missing or disabled"),
+    ("UPDATE extraction_batch SET staged_count = 17", "finished with 17 candidates"),
+    ("SET LOCAL osii.erase = 'on'; DELETE FROM extraction_resolution", "no resolution"),
+    ("SET LOCAL osii.erase = 'on'; DELETE FROM graphctx_instance", "no evidence"),
+    ("ALTER TABLE extraction_referenceenvironment DISABLE TRIGGER USER; "
+     "UPDATE extraction_referenceenvironment SET content = jsonb_set(content, '{evidence,1,text}', '\"forged\"'); "
+     "ALTER TABLE extraction_referenceenvironment ENABLE TRIGGER USER", "environment is not what was stored"),
+    ("UPDATE extraction_run SET status = 'running', attempt_token = gen_random_uuid(), lease_expires_at = now() - interval '1 day'",
+     "lease expired"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("statement", "says"), TAMPERING)
+def test_each_violated_invariant_is_found_and_named(statement: str, says: str) -> None:
+    factories.chat(*TALK)
+    call("extract_chats", "--all", "--rest")
+    with transaction.atomic(), connection.cursor() as cursor:
+        cursor.execute(statement)
+        out = io.StringIO()
+        with pytest.raises(CommandError, match="violated"):
+            call_command("check_invariants", stdout=out)
+        transaction.set_rollback(True)
+    assert says in out.getvalue()
