@@ -1,0 +1,85 @@
+"""Who calls, and what that token opens: a learner's token opens that learner's rows and nothing else.
+
+Every row that a route touches is found through a function of this module; what is not the caller's does not exist for
+the caller.
+"""
+
+from uuid import UUID
+
+from django.db.models import QuerySet
+from django.http import HttpRequest
+from ninja.security import HttpBearer
+
+from coverage.models import Chat, Learner
+from coverage.services import get_or_create_learner
+from graphctx.models import Proposition
+from osii import tokens
+from osii.models import ApiToken
+
+from .problems import Problem, field_error, invalid
+
+
+class ApiRequest(HttpRequest):
+    """What a route receives: a request whose token is valid."""
+
+    auth: ApiToken
+
+
+class Bearer(HttpBearer):
+    """``Authorization: Bearer osii_…``"""
+
+    def __call__(self, request: HttpRequest) -> ApiToken | None:
+        # Not the library's own reading, which writes the header to the log in debug mode.
+        scheme, _, token = request.headers.get(self.header, "").partition(" ")
+        return self.authenticate(request, token.strip()) if scheme.lower() == self.openapi_scheme else None
+
+    def authenticate(self, request: HttpRequest, token: str) -> ApiToken:
+        try:
+            return tokens.authenticate(token)
+        except tokens.InvalidToken as error:
+            challenge = f'Bearer realm="osii", error="invalid_token", error_description="{error}"'
+            detail = f"{str(error).capitalize()}."
+            raise Problem(401, detail, headers={"WWW-Authenticate": challenge}) from None
+
+
+def find_chat(request: ApiRequest, chat_id: UUID) -> Chat:
+    """The chat with its learner, if the token opens it. Raises Problem 404."""
+    found = _own(request, Chat.objects.select_related("learner")).filter(pk=chat_id).first()
+    if found is None:
+        raise Problem(404, f"There is no chat {chat_id}.")
+    return found
+
+
+def find_proposition(request: ApiRequest, proposition_id: UUID) -> Proposition:
+    """The proposition with its learner, if the token opens it. Raises Problem 404."""
+    found = own_propositions(request).filter(pk=proposition_id).first()
+    if found is None:
+        raise Problem(404, f"There is no proposition {proposition_id}.")
+    return found
+
+
+def own_propositions(request: ApiRequest) -> QuerySet[Proposition]:
+    return _own(request, Proposition.objects.select_related("learner"))
+
+
+def _own(request: ApiRequest, rows: QuerySet) -> QuerySet:
+    return rows if request.auth.staff else rows.filter(learner=request.auth.learner_id)
+
+
+def find_learner(request: ApiRequest, name: str | None, *, where: str = "body", make: bool = False) -> Learner:
+    """The learner that a request is about: the token's own, or for staff the one it names.
+
+    With ``make`` a new name makes a learner. Raises Problem: 403 for another's name, 422 when staff name none, 404.
+    """
+    if not request.auth.staff:
+        if name not in (None, request.auth.learner.name):
+            raise Problem(403, "This token is for one learner, and not for the one that was named.")
+        return request.auth.learner
+    if name is None:
+        raise invalid([field_error("learner", "a staff token must name the learner", where=where)])
+    if make:
+        return get_or_create_learner(name)
+    found = Learner.objects.filter(name=name).first()
+    if found is None:
+        raise Problem(404, f"There is no learner {name!r}.")
+    return found

@@ -1,0 +1,128 @@
+"""Routes of what a learner knows: a context for a topic, propositions with their evidence, forgetting."""
+
+import base64
+import binascii
+from datetime import datetime
+from uuid import UUID
+
+from django.db.models import Q, QuerySet
+from django.http import HttpResponse
+from ninja import Query, Router
+
+from graphctx import forgetting
+from graphctx.embedding import EmbeddingError
+from graphctx.models import Instance, Proposition
+from graphctx.selection import select, with_latest_level
+from graphctx.steers import TOPIC_CHARACTERS
+
+from . import schemas, shapes
+from .auth import ApiRequest, find_learner, find_proposition, own_propositions
+from .openapi import problems
+from .problems import Problem, field_error, invalid
+from .shapes import reply
+
+router = Router(tags=["knowledge"])
+
+
+@router.post(
+    "/context", response={200: schemas.ContextOut, **problems(403, 404, 503, body=True)}, summary="Context for a topic"
+)
+def context(request: ApiRequest, body: schemas.ContextIn) -> HttpResponse:
+    """What the learner knows that is closest to the topic, within a budget of tokens. Nothing is recorded."""
+    learner = find_learner(request, body.learner)
+    try:
+        # A pasted book is still a topic; its beginning says what it is about.
+        selection = select(learner, body.topic[:TOPIC_CHARACTERS], body.budget)
+    except EmbeddingError as error:
+        raise Problem(503, f"No context can be made now: {error}") from None
+    return reply(selection.to_dict())
+
+
+@router.get("/propositions", response={200: schemas.PropositionPage, **problems(403, 404)}, summary="List propositions")
+def propositions(request: ApiRequest, query: Query[schemas.PropositionQuery]) -> HttpResponse:
+    """Newest first, each with its evidence. A staff token that names no learner lists those of all."""
+    rows = own_propositions(request)
+    if query.learner is not None:
+        rows = rows.filter(learner=find_learner(request, query.learner, where="query"))
+    page = list(_after(_filtered(rows, query), query.cursor)[: query.limit + 1])
+    more = len(page) > query.limit
+    page = page[: query.limit]
+    evidence = _evidence(page)
+    items = [shapes.proposition(row, evidence[row.pk]) for row in page]
+    return reply({"items": items, "next_cursor": _cursor(page[-1]) if more else None})
+
+
+@router.get(
+    "/propositions/{proposition_id}", response={200: schemas.PropositionOut, **problems(404)}, summary="One proposition"
+)
+def proposition(request: ApiRequest, proposition_id: UUID) -> HttpResponse:
+    """With all its evidence: the quotes it stands on, where they are, and whether they still stand there."""
+    return _reply_with(find_proposition(request, proposition_id))
+
+
+@router.post(
+    "/propositions/{proposition_id}/forget",
+    response={200: schemas.PropositionOut, **problems(404)},
+    summary="Forget this",
+)
+def forget(request: ApiRequest, proposition_id: UUID) -> HttpResponse:
+    """It leaves every context at once and is not learned again, until it is restored."""
+    find_proposition(request, proposition_id)
+    return _reply_with(forgetting.forget(proposition_id))
+
+
+@router.post(
+    "/propositions/{proposition_id}/restore",
+    response={200: schemas.PropositionOut, **problems(404, 409)},
+    summary="Take back a forgotten proposition",
+)
+def restore(request: ApiRequest, proposition_id: UUID) -> HttpResponse:
+    """Only what was forgotten changes."""
+    find_proposition(request, proposition_id)
+    try:
+        return _reply_with(forgetting.restore(proposition_id))
+    except forgetting.NothingToRestore as error:
+        raise Problem(409, f"It cannot be restored: {error}.") from None
+
+
+def _reply_with(row: Proposition) -> HttpResponse:
+    shown = with_latest_level(Proposition.objects.select_related("learner").filter(pk=row.pk)).get()
+    return reply(shapes.proposition(shown, _evidence([shown])[shown.pk]))
+
+
+def _evidence(rows: list[Proposition]) -> dict[UUID, list[Instance]]:
+    """The instances of each proposition in the order in which they were folded; one query."""
+    found: dict[UUID, list[Instance]] = {row.pk: [] for row in rows}
+    for instance in Instance.objects.filter(proposition__in=list(found)).order_by("folded_at", "position", "id"):
+        found[instance.proposition_id].append(instance)
+    return found
+
+
+def _filtered(rows: QuerySet[Proposition], query: schemas.PropositionQuery) -> QuerySet[Proposition]:
+    rows = with_latest_level(rows)
+    if query.q:
+        rows = rows.filter(text__icontains=query.q)
+    if query.kind:
+        rows = rows.filter(kind=query.kind)
+    if query.level:
+        rows = rows.filter(latest_level=None if query.level == "none" else query.level)
+    if query.state:
+        rows = rows.filter(state=query.state)
+    return rows.order_by("-created_at", "id")
+
+
+def _after(rows: QuerySet[Proposition], cursor: str | None) -> QuerySet[Proposition]:
+    if cursor is None:
+        return rows
+    try:
+        when, _, key = base64.urlsafe_b64decode(cursor.encode()).decode().partition(" ")
+        created_at, last = datetime.fromisoformat(when), UUID(key)
+        if created_at.tzinfo is None:
+            raise ValueError
+    except (ValueError, binascii.Error):
+        raise invalid([field_error("cursor", "is not a next_cursor of this list", where="query")]) from None
+    return rows.filter(Q(created_at__lt=created_at) | Q(id__gt=last), created_at__lte=created_at)
+
+
+def _cursor(row: Proposition) -> str:
+    return base64.urlsafe_b64encode(f"{row.created_at.isoformat()} {row.pk}".encode()).decode()
