@@ -3,7 +3,8 @@
 from extraction.claims.cues import Cues, rx
 
 LEAD = rx(
-    r"(?:also|ja|nein|genau|richtig|gut|ok|okay|super|klar|stimmt|na ja|naja|hallo|danke|schön|gern|kurz gesagt|kurz|außerdem|zudem|übrigens|jedoch|allerdings|zusammengefasst|wichtig|merke|nicht ganz|mist|ach so|ach|auch hier gilt|im allgemeinen|allgemein)(?:,|:|\s[–—-]|[–—])\s*",
+    r"(?:also|ja|nein|genau|richtig|gut|ok|okay|super|klar|stimmt|na ja|naja|hallo|danke|schön|gern|kurz gesagt|kurz|außerdem|zudem|übrigens|jedoch|allerdings|zusammengefasst|wichtig|merke|nicht ganz|verständlich|mist|ach so|ach|auch hier gilt|im allgemeinen|allgemein)(?:,|:|\s[–—-]|[–—])\s*",
+    r"[^:,]{3,40}\b(?:regel|muster|prinzip|weiter|merksatz)\b[^:,]{0,16}:\s*",
     r"(?:und|aber|denn|doch)\s+(?=[A-ZÄÖÜ])",
     r"(?:merk dir|merke dir|beachte|bedenke|denk daran)(?:,)? dass\s+",
 )
@@ -25,7 +26,7 @@ DE = Cues(
         r"(?:der|die|das) (?:erste|zweite|dritte|letzte|nächste|andere|obige|gleiche|folgende|antwort|frage|ergebnis|unterschied|grund|trick|aufgabe|beiden|name|siebte)\b(?! (?:von|zwischen|der|des|hauptsatz|weltkrieg|gesetz))",
     ),
     deixis=rx(
-        r"\b(?:dies(?:e|er|es|em|en) (?:beispiel|schritt|frage|aufgabe|lektion|fall|regel|akkord|antwort)|oben|unten genannt|wie (?:gesagt|erwähnt|gezeigt)|vorhin|gerade eben|siehe|diesen einen|dein\w*|ihr beispiel)\b",
+        r"\b(?:dies(?:e|er|es|em|en) (?:beispiel|schritt|frage|aufgabe|lektion|fall|regel|akkord|antwort)|(?:siehe|wie) oben|oben genannt|unten genannt|wie (?:gesagt|erwähnt|gezeigt)|vorhin|gerade eben|siehe|diesen einen|dein\w*|ihr beispiel)\b",
     ),
     meta=rx(
         r"\b(?:fangen wir|schauen wir|sehen wir|machen wir|gehen wir|lass uns|lassen sie uns|ich (?:zeige|erkläre|frage|gebe|empfehle|würde|habe|kann|meine|denke|glaube|schlage)|meine ich|gute frage|sehr gut|gut gemacht|gut beobachtet|richtig geschlossen|viel erfolg|im nächsten|beim nächsten|jetzt zu|noch ein|quiz|lektion|eselsbrücke|merksatz|hilfe für|stell dir vor|stellen sie sich|druckfehler|baustein|knapp daneben|deine? antwort|du (?:hast|kannst|brauchst|willst|musst|solltest|darfst|siehst|wirst)|sie (?:haben gesagt|sehen hier))\b",

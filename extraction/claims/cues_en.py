@@ -12,6 +12,8 @@ _LEAD_WORDS = (
     "|simply put|strictly speaking|to be precise|one more thing|for the record|fyi|for context|some context|context|background|a correction|one correction|correction"
     "|on the other hand|on the one hand|on the other side|the facts|answer|short answer|next|then|alternatively|that said|rather"
 )
+# What a learner calls by its kind is no mere lead.
+_NAMED_KINDS = "decision|decided?|choice|plan|settled|agreed|lesson|takeaway|open|unclear|tbd|assumption|hypothesis|preference|limit|condition|requirement|constraint|rule"
 LEAD = rx(
     r"(?:so|and|but|also|ok|okay|alternatively|actually|basically|essentially|indeed|hence|thus)\b(?! far\b| called| that\b| many\b| much\b|-)(?:,|\s*[–—-])?\s+",
     rf"(?:{_LEAD_WORDS})(?:,|:|\s[–—-]|[–—])\s*",
@@ -20,6 +22,7 @@ LEAD = rx(
     r"(?:the point is|it turns out|this means|that means|which means)(?: that)?\s+",
     r"it is (?:also )?(?:important|worth|useful|good) (?:to note|noting|to know|to remember|to see)(?: that)?\s+",
     r"(?:now |so )?(?:put|see|look at) [^:.,]{2,30}:\s+",
+    rf"(?![\w ]*\b(?:{_NAMED_KINDS})\b)[\w ]{{3,20}}:\s+(?=(?:i|we|my|our)\b)",
     r"(?:in (?:summary|short|a nutshell|one sentence)|to (?:sum up|summari[sz]e))[,:]?\s+",
     r"(?:note|definition|key (?:point|idea|fact|takeaway)|fact|remember|important|rule|rule of thumb|law|theorem|in brief|summary|takeaway|result)\s*:\s*",
 )
@@ -69,7 +72,11 @@ VAGUE = rx(
     r"[a-z]+, (?:and|but) it\b",
     r"the \w+est, ",
     r"(?:on|about|regarding|concerning|for|as for) [^:,]{3,30}: ",
+    r"(?:sounds|looks|seems|makes|next steps?|first steps?)\b",
     r"important (?:is|are)\b",
+    r"the (?:\w+ )?(?:question|answer|problem|trick|catch)\b(?! that)",
+    r"(?:two|three|four|several|some) (?:numbers|things|points|reasons|questions|caveats|ideas|words|remarks)\b",
+    r"[^,;:]{2,60} (?:can['’]t|don['’]t|isn['’]t|aren['’]t|won['’]t|doesn['’]t|cannot|(?:has|have|is|are|does|do|can) not|does|do|can)[,.]",
     r"there (?:is|are|was) (?:also )?(?:an?|another|one|two|three|several|many) (?:[\w-]+ ){0,2}(?:problems?|questions?|reasons?|points?|catch|ways?|options?|caveats?|things?|exceptions?|differences?)\b(?! (?:of|for|why)\b)",
     r"[^,;:]{2,40} (?:has|have|there are) (?:two|three|four|five|several|many|some|a few) (?:advantages|reasons|disadvantages|options|problems|effects|consequences|questions|caveats)[.]",
     r"(?:causes|signs|reasons|examples|options|steps|details|questions|results) (?:are|of|is)\b(?! \w+ing)",
@@ -80,13 +87,14 @@ DEIXIS = rx(
     r"\b(?:this|that|these|those) (?:example|case|chat|step|lesson|section|question|answer|problem|exercise|quiz|code|snippet|table|message|equation|diagram|picture|figure|conversation|session|plan|draft|sentence|paragraph|trap|objection|trick|test|weather|size|distance|house|list|project|direction|sense)s?\b(?! of)",
     r"\bthe (?:example|chat|lesson|section|quiz|snippet|conversation|session|objection)s?\b(?! of)",
     r"(?<!from the )(?<!the )\b(?:above|below)[,.]",
-    r"\b(?:earlier|previously|so far|as mentioned|just (?:saw|said|now)|mentioned|the latter|the former|this one|that one(?! \w)|these two|those two|this time|last time|these (?:into|are|have|can|will))\b",
+    r"\b(?:earlier[,.]|previously|so far|as mentioned|just (?:saw|said|now)|mentioned|the latter|the former|this one|that one(?! \w)|these two|those two|this time|last time|these (?:into|are|have|can|will))\b",
     r"\b(?:in|with|by|for|on|at|of|from|during|to|under) (?:this|that|these|those)\b(?! (?:which|who))",
     r"\b(?:other|same|second|first|last|next) (?:ones?|words|things|steps|parts|points|options|ideas|terms)\b",
     r"\b(?:two|three|four) (?:words|things|steps|points|ideas|terms) (?:are|is|change|matter)\b",
     r"\b(?:place|option|variant|plan|point|step|scenario|candidate|choice|suggestion|case|node|rule) [A-H\d]\b",
     r"\bit works out\b|\binstead,|\bthere\.$|\bnone of the (?:two|three|four)\b|\bthe agreed\b|\b(?:out )?for (?:two|three|four) reasons\b",
     r"\bas for (?:the|your)\b",
+    r"\bthe (?:first|second|third|last) (?:point|step|case|option|rule|item)\b",
     r"^[^,;:]*\b(?:this|these|those) [a-z]+",
     r"^[^,;:]* (?:has|have|had|is|are|of|in|with|to|for|needs?|gives?) that [a-z]+\b",
 )
@@ -184,7 +192,7 @@ UNSURE = rx(
 )
 RESIST = rx(
     r"\b(?:don['’]t|do not|can['’]t|cannot) (?:really |quite )?(?:believe|buy|agree|accept)\b",
-    r"\bdon['’]t think (?:that(?:['’]s| is)|this is|it(?:['’]s| is)|so\b)",
+    r"\bi (?:don['’]t|do not) think\b(?! i (?:understand|get|follow|can))",
     r"\bcan(?:['’]t|not) be (?:right|true|correct|enough)\b",
     r"\bthat(?:['’]s| is) (?:wrong|not right|not true|nonsense|backwards)\b",
     r"\b(?:i disagree|not convinced|unconvinced|makes no sense|hard to believe|sounds wrong|(?:that|this) seems wrong)\b",

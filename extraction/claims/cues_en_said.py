@@ -21,7 +21,8 @@ LABELS: Rules = (
     (
         "open_question",
         rx(
-            r"(?:[\w'’ ]{0,12}\b)?(?:open (?:point|question|issue)s?|still open|unclear|to clarify|unresolved|tbd)\b[\w ]{0,16}:\s*"
+            r"(?:[\w'’ ]{0,12}\b)?(?:open (?:point|question|issue)s?|still open|unclear|to clarify|unresolved|tbd)\b[\w ]{0,16}:\s*",
+            r"open:\s*",
         ),
     ),
     ("working_assumption", rx(r"(?:(?:my|our|working|one|current) )*(?:assumption|hypothesis)\s*:\s*")),
@@ -70,6 +71,7 @@ KINDS: Rules = (
             rf"\b(?:i['’]ll|we['’]ll|i will|we will|i['’]m|we['’]re|i am|we are)(?: not)? (?:going to |gonna )?(?:{_ADOPT}|buy(?:ing)?|tak(?:e|ing))\b",
             r"\bwe (?:go (?:with|for)|take|buy|choose|stay with|stick (?:with|to)|switch to|drop|replace)\b",
             r"(?:the |our |my )?(?:final )?(?:decision|choice) (?:is|was)\b",
+            r"^(?:going|sticking|staying) (?:with|for|to)\b",
             r"\b(?:is|are|was|were) (?:decided|settled|agreed|ruled out|off the table)\b",
             r"\b(?:is|are) out[.,]",
             r"\bstays[.,]",
@@ -79,7 +81,7 @@ KINDS: Rules = (
         "working_assumption",
         rx(
             r"\b(?:assuming|let(?:['’]s| us) (?:assume|suppose)|(?:working |my |our )assumption|my (?:working )?(?:hypothesis|guess) is|presumably|probably)\b",
-            r"\b(?:i|we)(?:['’]m|['’]re| am| are)? assum(?:e|ing)\b",
+            r"\b(?:i|we)(?:['’]m|['’]re|['’]d| am| are| would)? assum(?:e|ing)\b",
             r"\b(?:i|we)(?: would|['’]d)? expect\b",
             r"\buntil (?:we|i) (?:know|hear)\b",
             r"\bfor now,? (?:we|i) (?:plan|count|calculate|take|use|treat)\b",
@@ -120,7 +122,7 @@ OWN_KINDS: Rules = (
     (
         "constraint",
         rx(
-            r"\b(?:must|cannot|can['’]t|can not|may not|has to|have to|needs? to|at least|max\.?|up to \d|(?:is|are) only allowed|limit (?:is|of)|required to|(?:is|are) required|only have \d+|has only \d+|only if|only when|not allowed)\b",
+            r"\b(?:must|cannot|can['’]t|can not|may not|has to|have to|needs? to|at least|max\.?|up to \d|(?:is|are) only allowed|limit (?:is|of)|required to|(?:is|are) required|only have \d+|has only \d+|can only|only if|only when|not allowed)\b",
             r"\b(?:cost|costs|stay|be|keep\w*|stays|remain) (?:\w+ )?(?:under|below) \d",
             r"\bwithin \d+ (?:seconds?|minutes?|hours?|days?|weeks?|months?|ms)\b",
             r"\b(?:i|we) want\b.*\b(?:before|by|otherwise|no later|under|below|only)\b",
@@ -156,8 +158,9 @@ NEVER = rx(
 )
 
 BELIEF = rx(
-    r"(?:i|we) (?:already |also )?(?:think|believe|know|knew|learned|learnt|remember|heard)(?:,? that)?,?\s+(?!how |what |why |where |when |who |which |about |it |of |so\b|the difference|whether |if |from |the hard way)",
-    r"(?:i|we)(?:['’]ve| have) (?:learned|learnt)(?:,? that)?\s+(?!how |what |about |it |to |a )",
+    r"(?:i|we) (?:already |also )?(?:know|knew|learned|learnt|remember),? that,?\s+",
+    r"(?:i|we) (?:also )?(?:think|believe|heard)(?:,? that)?,?\s+(?!how |what |why |where |when |who |which |about |it |of |so\b|the difference|whether |if |from |the hard way)",
+    r"(?:i|we)(?:['’]ve| have) (?:learned|learnt) that\s+",
     r"(?:i(?:['’]d| would) say|as far as i know)(?:,? that)?,?\s+",
 )
 
@@ -175,10 +178,13 @@ ABOUT_SELF = rx(
     r"i(?:['’]m| am) (?:an?|the|from|based|responsible|preparing|doing|learning|studying|training|working|writing|building|teaching|planning|using|running|moving|allergic|vegetarian|vegan|colou?r|left-handed|new to|in my|in year|in charge|\d+|currently|on call|part of|used to|good at|bad at|fluent|married|retired|self-taught|not allowed|responsible)\b",
     rf"i (?:(?:always|usually|often|mostly|mainly|currently|also|still|only|never|already|regularly) )*(?:{_I_DO})\b",
     r"i(?:['’]ve| have) (?:been|used|worked|lived|studied|played|never|only|had|owned|built|written|taught|run|already)\b",
-    r"(?:my|our) [\w'’-]+(?: [\w'’-]+){0,4} (?:is|are|was|were|has|have|runs?|uses?|lives?|works?|costs?|will|can|wants?|needs?|likes?|speaks?|does not|doesn['’]t|starts?|ends?|weighs?|eats?|sleeps?|takes?|consists?)\b",
+    r"(?:my|our) [\w'’-]+(?: [\w'’-]+){0,4} (?:is|are|was|were|has|have|runs?|uses?|lives?|works?|costs?|will|can|wants?|needs?|likes?|speaks?|does not|doesn['’]t|starts?|ends?|weighs?|eats?|sleeps?|takes?|consists?|[a-z]{3,}s)\b",
     rf"we (?:(?:do|also|usually|always|never|have) )*(?:{_WE_DO})\b",
     r"we(?:['’]re| are) (?:an?|a team|\d|two|three|four|five|six|seven|eight|based|in|using|running|moving|about|on)\b",
     r"i [a-z]+ (?:\w+ ){0,3}(?:once|twice|every (?:day|week|morning|evening|month|year)|daily|weekly|on (?:mon|tues|wednes|thurs|fri|satur|sun)days)\b",
+    r"i know (?!that|how|what|the difference|it|this|why|where|when|who|if|whether|about|i\b|you|we\b)",
+    r"i want to (?:build|make|launch|open|publish|start|sell|run my|plant|renovate|move to|learn to|become|pass|reach|finish|be able to pass|qualify)\b",
+    r"we(?:['’]re| are) (?!not\b|sure|happy|fine|done|ready)[a-z]+ing\b",
     r"we want (?:to )?(?:put|build|make|move|open|publish|replace|launch|add|offer|reach|create|grow|sell)\b",
     r"(?:last|this|next|every|in|on|since|for) [\w ]{2,24},? (?:we|i) (?:[a-z]+ed|lost|have|had|use|run|meet|start|go|spent|built|bought|teach|work|play)\b",
 )

@@ -7,7 +7,7 @@ ES = Cues(
     min_chars=26,
     min_words=5,
     lead=rx(
-        r"(?:bueno|sí|no|vale|ok|claro|exacto|correcto|perfecto|entonces|además|por cierto|en resumen|hola|gracias|así que|muy bien|casi|cuidado|de acuerdo|recuerda|nota|importante)(?:,|:|\s[–—-]|[–—]|!)\s*",
+        r"(?:bueno|sí|no|vale|ok|claro|exacto|correcto|perfecto|entonces|además|por cierto|en resumen|hola|gracias|así que|muy bien[!.,]|casi|cuidado|de acuerdo|recuerda|nota|importante)(?:,|:|\s[–—-]|[–—]|!)\s*",
         r"(?:y|pero|así que)\s+(?=[a-záéíóúñ])",
         r"(?:recuerda|ten en cuenta|fíjate en|observa|hay que recordar|es importante saber) que\s+",
     ),
@@ -18,10 +18,10 @@ ES = Cues(
         r"(?:es|son|está|están|era|fue|tiene|tienen|hace|sirve|sirven|contiene|puede|pueden|depende|significa|ocurre|permite|ayuda|llamamos)\b",
     ),
     deixis=rx(
-        r"\b(?:este ejemplo|esta (?:pregunta|lección|respuesta|frase)|este (?:caso|paso|chat)|arriba|abajo|como (?:dije|vimos|mencioné)|anterior(?:mente)?|tu (?:respuesta|pregunta|idea|frase|duda|plan))\b"
+        r"\b(?:este ejemplo|esta (?:pregunta|lección|respuesta|frase)|este (?:caso|paso|chat)|(?:arriba|abajo)[,.]|como (?:dije|vimos|mencioné)|anteriormente|tu (?:respuesta|pregunta|idea|frase|duda|plan))\b"
     ),
     meta=rx(
-        r"\b(?:vamos a|veamos|te (?:explico|pregunto|propongo|recomiendo|sugiero)|déjame|dejame|buena pregunta|muy bien|bien hecho|excelente|en la próxima|siguiente paso|ahora (?:te|vamos|pasamos)|imagina|piensa en|lección|cuestionario|truco para recordar|espero|puedo|quieres|tienes razón|has (?:dicho|entendido|acertado))\b"
+        r"\b(?:vamos a|veamos|te (?:explico|pregunto|propongo|recomiendo|sugiero)|déjame|dejame|buena pregunta|muy bien[!.,]|bien hecho|excelente|en la próxima|siguiente paso|ahora (?:te|vamos|pasamos)|imagina|piensa en|lección|cuestionario|truco para recordar|espero|puedo|quieres|tienes razón|has (?:dicho|entendido|acertado))\b"
     ),
     greeting_start=rx(
         r"(?:hola|buenos días|buenas|gracias|de nada|adiós|perfecto|genial|claro|por supuesto)\b[^.]{0,30}[.!]?$"
@@ -44,7 +44,7 @@ ES = Cues(
         r"\b(?:no (?:creo|me creo|estoy de acuerdo|puede ser|me convence|es cierto|es verdad|tiene sentido)|eso (?:es falso|está mal)|lo dudo)\b"
     ),
     confirm_start=rx(
-        r"¡?(?:exacto|exactamente|correcto|sí|eso es|así es|perfecto|muy bien|cierto|efectivamente)\b(?!,? pero)"
+        r"¡?(?:exacto|exactamente|correcto|sí|eso es|así es|perfecto|muy bien[!.,]|cierto|efectivamente)\b(?!,? pero)"
     ),
     deny_start=rx(r"¡?(?:no|casi|cuidado|no exactamente|en realidad|incorrecto|no del todo|no siempre|sí, pero)\b"),
     negation=rx(r"\b(?:no|nunca|ningún|ninguna|nada|sin|tampoco|jamás)\b"),
@@ -119,7 +119,7 @@ FR = Cues(
         r"il (?:existe|y a) (?:aussi|donc|alors|là)\b",
     ),
     deixis=rx(
-        r"\b(?:cet exemple|cette (?:question|leçon|réponse|phrase|étape)|ce (?:cas|chat)|ci-dessus|ci-dessous|comme (?:dit|vu|mentionné)|précédent\w*|(?:ta|votre) (?:réponse|question|idée|phrase)|ton (?:idée|exemple|plan|projet)|tes|tout à l'heure|tout à l’heure)\b"
+        r"\b(?:cet exemple|cette (?:question|leçon|réponse|phrase|étape)|ce (?:cas|chat)|ci-dessus|ci-dessous|comme (?:dit|vu|mentionné)|précédemment|(?:ta|votre) (?:réponse|question|idée|phrase)|ton (?:idée|exemple|plan|projet)|tes|tout à l'heure|tout à l’heure)\b"
     ),
     meta=rx(
         r"\b(?:je (?:vais|peux|propose|te|vous|pense|crois|recommande|suggère)|voyons|regardons|commençons|passons|prenons|continuons|laisse-moi|laissez-moi|bonne question|bravo|bien joué|la prochaine fois|prochaine étape|imagine|imaginez|pense à|pensez à|leçon|quiz|moyen mnémotechnique|j'espère|j’espère|tu as (?:raison|bien|dit|compris)|vous avez (?:raison|bien|dit|compris)|voici|voilà)\b"
@@ -185,7 +185,7 @@ FR = Cues(
         (
             "constraint",
             rx(
-                r"\b(?:doit|doivent|devons|ne (?:peut|peuvent|pouvons|peux|doit|doivent) pas|il faut que|au (?:plus|maximum|moins)|maximum|minimum|pas plus de|moins de \d|budget|délai|date limite|au plus tard|avant le \d|limite|interdit|obligatoire|allergique)\b"
+                r"\b(?:doit|doivent|devons|ne (?:peut|peuvent|pouvons|peux|doit|doivent) (?:pas|[\w-]+ que)|ne dépasse(?:nt)? pas|il faut que|au (?:plus|maximum|moins)|maximum|minimum|pas plus de|moins de \d|budget|délai|date limite|au plus tard|avant le \d|limite|interdit|obligatoire|allergique)\b"
             ),
         ),
     ),
@@ -199,7 +199,7 @@ FR = Cues(
     ),
     belief=rx(r"je (?:sais|savais)(?: déjà)? que\s+", r"j['’]ai appris que\s+"),
     about_self=rx(
-        r"(?:je (?:suis (?:un|une|en|de|allergique|professeur\w*|étudiant\w*|végétarien\w*|développeu\w+|ingénieur\w*)|travaille|vis|habite|étudie|joue|parle|utilise|prépare|confonds|enseigne)|j['’](?:ai (?:un|une|deux|trois|quatre|\d+|seulement|déjà)|habite|étudie|apprends|enseigne|utilise))\b",
+        r"(?:je (?:suis (?!d['’]accord|sûre?|perdue?|prête?|désolée?|contente?|curieu|pas|bloqu|en train|confus)[\w-]+|travaille|vis|habite|étudie|joue|parle|utilise|prépare|confonds|enseigne)|j['’](?:ai (?:un|une|deux|trois|quatre|\d+|seulement|déjà)|habite|étudie|apprends|enseigne|utilise))\b",
         r"(?:mon|ma|mes|notre|nos) \w+(?: \w+){0,3} (?:est|sont|a|ont|coûte|utilise|fonctionne|était|vit|habite)\b",
         r"nous (?:avons|sommes|habitons|utilisons|travaillons)\b",
     ),
@@ -211,7 +211,7 @@ PT = Cues(
     min_chars=28,
     min_words=5,
     lead=rx(
-        r"(?:sim|não|ok|certo|exato|exatamente|então|bem|muito bem|além disso|aliás|em resumo|olá|oi|obrigad[oa]|claro|quase|cuidado|lembre-se)(?:,|:|\s[–—-]|[–—]|!)\s*",
+        r"(?:sim|não|ok|certo|exato|exatamente|então|bem|muito bem[!.,]|além disso|aliás|em resumo|olá|oi|obrigad[oa]|claro|quase|cuidado|lembre-se)(?:,|:|\s[–—-]|[–—]|!)\s*",
         r"(?:e|mas)\s+(?=[a-záâãéêíóôõúç])",
     ),
     question=rx(r"(?:o que|por que|como|quando|onde|quem|qual|quais|quanto\w*)\b[^.]*\?$"),
@@ -221,10 +221,10 @@ PT = Cues(
         r"(?:é|são|está|estão|era|foi|tem|têm|serve|contém|pode|podem|depende|significa|ocorre|permite)\b",
     ),
     deixis=rx(
-        r"\b(?:este exemplo|esse exemplo|esta pergunta|acima|abaixo|como (?:disse|vimos)|anterior(?:mente)?|(?:sua|tua) (?:resposta|pergunta|ideia)|seu plano)\b"
+        r"\b(?:este exemplo|esse exemplo|esta pergunta|(?:acima|abaixo)[,.]|como (?:disse|vimos)|anteriormente|(?:sua|tua) (?:resposta|pergunta|ideia)|seu plano)\b"
     ),
     meta=rx(
-        r"\b(?:vamos|vejamos|deixe-me|boa pergunta|muito bem|parabéns|na próxima|próximo passo|imagine|pense em|lição|posso|espero|você (?:tem razão|disse|acertou|entendeu)|aqui está)\b"
+        r"\b(?:vamos|vejamos|deixe-me|boa pergunta|muito bem[!.,]|parabéns|na próxima|próximo passo|imagine|pense em|lição|posso|espero|você (?:tem razão|disse|acertou|entendeu)|aqui está)\b"
     ),
     greeting_start=rx(
         r"(?:olá|oi|bom dia|boa (?:tarde|noite)|obrigad[oa]|de nada|tchau|perfeito|claro)\b[^.]{0,30}[.!]?$"
@@ -316,10 +316,10 @@ IT = Cues(
         r"(?:è|sono|era|erano|ha|hanno|serve|contiene|può|possono|dipende|significa|permette)\b",
     ),
     deixis=rx(
-        r"\b(?:questo esempio|questa domanda|sopra|sotto|come (?:detto|visto)|precedente\w*|la tua (?:risposta|domanda|idea)|il tuo)\b"
+        r"\b(?:questo esempio|questa domanda|(?:sopra|sotto)[,.]|come (?:detto|visto)|precedentemente|la tua (?:risposta|domanda|idea)|il tuo)\b"
     ),
     meta=rx(
-        r"\b(?:vediamo|andiamo|lascia che|ottima domanda|bella domanda|molto bene|bravo|brava|la prossima volta|prossimo passo|immagina|pensa a|lezione|posso|spero|hai (?:ragione|detto|capito)|ecco)\b"
+        r"\b(?:vediamo|andiamo|lascia che|ottima domanda|bella domanda|molto bene[!.,]|bravo|brava|la prossima volta|prossimo passo|immagina|pensa a|lezione|posso|spero|hai (?:ragione|detto|capito)|ecco)\b"
     ),
     greeting_start=rx(r"(?:ciao|salve|buongiorno|buonasera|grazie|prego|perfetto|certo)\b[^.]{0,30}[.!]?$"),
     imperative_start=rx(

@@ -17,6 +17,9 @@ _LOWER_START = re.compile(r"[a-zà-öø-ÿа-я]")
 _FULL_STOP = re.compile(r"[.!。！.．]+[\"'”’»)\]」』]*$")
 # English clauses that do not make a sentence by themselves.
 _SUBORDINATE = re.compile(r"\b(?:if|so that|because|when|unless|until|since|although|while)\b.*?(?:,|$)", re.IGNORECASE)
+_SURELY_A_SENTENCE = 9
+# What a learner says about themselves may be this much shorter than an explanation.
+_OWN_SHORTER = 0.7
 _LETTER = re.compile(r"[^\W\d_]")
 _QUOTED_START = re.compile(r"[\"“„«'‘「『(\[]")
 _CLOSERS = {"“": "”", "„": "“”", "«": "»", "「": "」", "(": ")", "[": "]", "（": "）"}
@@ -37,14 +40,15 @@ def _unbalanced(text: str) -> bool:
     return False
 
 
-def bad_shape(text: str, cues: Cues, language: str) -> str | None:
-    """Reasons that need no language: length, punctuation, code, links, secrets."""
+def bad_shape(text: str, cues: Cues, language: str, *, own: bool = False) -> str | None:
+    """Reasons that need no language: length, punctuation, code, links, secrets. `own`: said by the learner, may be short."""
     words = len(text.split())
+    shorter = _OWN_SHORTER if own else 1.0
     checks: tuple[tuple[str, Callable[[], bool]], ...] = (
         ("question", lambda: bool(_QUESTION_MARK.search(text))),
-        ("too short", lambda: len(text) < cues.min_chars),
+        ("too short", lambda: len(text) < cues.min_chars * shorter),
         ("too long", lambda: len(text) > cues.max_chars),
-        ("too few words", lambda: language not in UNSPACED and words < cues.min_words),
+        ("too few words", lambda: language not in UNSPACED and words < cues.min_words * shorter),
         ("too many words", lambda: language not in UNSPACED and words > cues.max_words),
         ("open end", lambda: bool(_OPEN_END.search(text))),
         ("code", lambda: len(_CODE_SIGN.findall(text)) >= 3),
@@ -70,21 +74,32 @@ def bad_talk(text: str, cues: Cues) -> str | None:
     return None
 
 
-def too_thin(text: str, language: str, *, bullet: bool, least: int = 3) -> str | None:
+def _is_sentence(text: str, *, bullet: bool) -> bool:
+    """Whether an English text has a main verb. A long sentence with its full stop gets the benefit of the doubt."""
+    words = tokens(_SUBORDINATE.sub(",", text))
+    if has_finite_verb(words):
+        return True
+    return not bullet and len(words) >= _SURELY_A_SENTENCE and any(word.endswith(("s", "ed")) for word in words[1:-1])
+
+
+def too_thin(text: str, language: str, *, bullet: bool, least: int = 3, named: bool = False) -> str | None:
     """Fragments, and sentences with fewer than `least` words of content."""
     if len(content_words(text, language)) < (4 if language in UNSPACED else least):
         return "says too little"
-    if language == "en" and not has_finite_verb(tokens(_SUBORDINATE.sub(",", text))):
+    if language == "en" and not _is_sentence(text, bullet=bullet):
         return "no verb"
-    if _LOWER_START.match(text) and "(" not in text[:20] and "_" not in text[:20]:
+    if not named and _LOWER_START.match(text) and "(" not in text[:20] and "_" not in text[:20]:
         return "starts in mid-sentence"
     if not _FULL_STOP.search(text) and not bullet and language not in {"th", "ko"}:
         return "no full stop"
     return None
 
 
-def why_not(text: str, cues: Cues, language: str, *, bullet: bool = False) -> str | None:
-    """The first reason why an assistant's sentence is no fact worth keeping, or None when it is one."""
+def why_not(text: str, cues: Cues, language: str, *, bullet: bool = False, named: bool = False) -> str | None:
+    """The first reason why an assistant's sentence is no fact worth keeping, or None when it is one.
+
+    `bullet`: it is a list item, which may lack its full stop; `named`: it opens with a name in code letters.
+    """
     reason = bad_shape(text, cues, language) or bad_talk(text, cues)
     if reason:
         return reason
@@ -98,4 +113,4 @@ def why_not(text: str, cues: Cues, language: str, *, bullet: bool = False) -> st
     ):
         if found:
             return name
-    return too_thin(text, language, bullet=bullet)
+    return too_thin(text, language, bullet=bullet, named=named)

@@ -7,7 +7,7 @@ import unicodedata
 COMMON_WORDS: dict[str, frozenset[str]] = {
     code: frozenset(words.split())
     for code, words in {
-        "en": """the and of to in is that it for was on are as with they be at this have from or by not what all were we
+        "en": """a an i i'm it's like no just the and of to in is that it for was on are as with they be at this have from or by not what all were we
             when your can there an which their if will how about then them would so into has more two does why i you my
             but do don't me""",
         "de": """der die das und ist nicht ein eine einen einem einer den dem des zu mit sich auf für von im es auch als
@@ -39,6 +39,9 @@ _SCRIPTS = (
 )
 _LATIN = re.compile(r"[A-Za-z\u00c0-\u024f]")
 _WORD = re.compile(r"[a-z\u00df-\u024f]+(?:['’][a-z]+)?")
+# A text of few words is in the conversation's language unless another one is clearly ahead.
+_FEW = 40
+_CLEARLY = 2
 UNSPACED = frozenset({"ja", "zh", "th"})
 
 
@@ -66,6 +69,7 @@ def detect_language(text: str, fallback: str = "und") -> str:
     ranked = sorted(scores, key=lambda code: (-scores[code], code))
     best, second = ranked[0], ranked[1]
     needed = 2 if len(words) < 40 else len(words) // 20
-    if scores[best] < needed or (scores[best] == scores[second] and fallback in (best, second)):
+    close = fallback in scores and scores[fallback] * _CLEARLY > scores[best] > 0 and len(words) < _FEW
+    if scores[best] < needed or close or (scores[best] == scores[second] and fallback in (best, second)):
         return fallback
     return best

@@ -1,5 +1,6 @@
 """How well a fact sits: read from what the learner said next, from restatements, and from quizzes."""
 
+import re
 from dataclasses import dataclass
 
 from extraction.claims.cues import cues_for, matches, starts
@@ -14,6 +15,15 @@ CORRECTED = "corrected"
 # An acceptance is short: a long answer speaks about something of its own.
 _ACCEPT_WORDS = 16
 _ACCEPT_CHARS = 110
+
+
+_CLAUSE_END = re.compile(
+    r"[,;:，。；、]| (?:but|when|because|although|if|aber|wenn|weil|pero|cuando|porque|mais|quand|parce) "
+)
+# The words of a cue itself, which say nothing about its object.
+_CUE_WORDS = (
+    "mix mixed mixing up confuse confused confusing get got keep forgetting believe agree think don't sure wrong right"
+).split()
 
 
 @dataclass(frozen=True)
@@ -44,25 +54,34 @@ def reactions(text: str, fallback: str) -> list[Reaction]:
         said = sentence.text
         if said.endswith(("?", "？", "؟")):
             continue
-        words = content_words(said, language)
         if matches(cues.resist, said):
-            found.append(Reaction(RESISTED, words))
+            found.append(Reaction(RESISTED, _besides(cues.resist, said, language)))
         elif matches(cues.unsure, said):
-            found.append(Reaction(SHAKY, words))
+            found.append(Reaction(SHAKY, _besides(cues.unsure, said, language)))
         elif matches(cues.accept, said) and len(said) <= _ACCEPT_CHARS and len(said.split()) <= _ACCEPT_WORDS:
             found.append(Reaction(ACCEPTED, frozenset()))
     return found
 
 
+def _besides(cue: re.Pattern[str] | None, said: str, language: str) -> frozenset[str]:
+    """What a doubt is about: the words of its clause after the cue, else those of the whole sentence without it."""
+    match = cue.search(said) if cue is not None else None
+    if match is None:
+        return content_words(said, language)
+    clause = _CLAUSE_END.split(said[match.end() :].lstrip(" ,"), maxsplit=1)[0]
+    inside = content_words(match.group(), language) - content_words(" ".join(_CUE_WORDS), language)
+    return (content_words(clause, language) | inside) or content_words(cue.sub(" ", said), language)
+
+
 def _about(facts: list[Draft], words: frozenset[str]) -> list[Draft]:
     """The facts that a doubt is about: those that share most with it; all of a short list when it names nothing."""
+    if not words:
+        return facts if len(facts) <= 2 else []
     shared = [len(fact.words & words) for fact in facts]
     best = max(shared, default=0)
-    if best >= 2:
-        return [fact for fact, count in zip(facts, shared, strict=True) if count == best]
-    if best == 1 and len(facts) > 2:
-        return [fact for fact, count in zip(facts, shared, strict=True) if count == 1][:2]
-    return facts if len(facts) <= 2 else []
+    if best * 4 < len(words) or (best == 1 and (shared.count(1) > 2 or len(words) > 3)):
+        return []
+    return [fact for fact, count in zip(facts, shared, strict=True) if count == best and count]
 
 
 def react(facts: list[Draft], disputed: list[Draft], turn: Turn, fallback: str) -> None:

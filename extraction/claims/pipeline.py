@@ -3,6 +3,7 @@
 from collections.abc import Callable
 
 from extraction.claims import quiz, said, taught
+from extraction.claims.cues import cues_for, matches
 from extraction.claims.language import detect_language
 from extraction.claims.levels import quizzed, react, restate, verdict_on
 from extraction.claims.model import RESISTED, Draft, Turn
@@ -14,7 +15,14 @@ def main_language(turns: list[Turn], hint: str | None = None) -> str:
     return detect_language("\n".join(turn.said for turn in turns), hint or "und")
 
 
-def _turn_drafts(turn: Turn, fallback: str, verdict: str | None, earlier: list[Draft]) -> list[Draft]:
+def is_project(turns: list[Turn], fallback: str) -> bool:
+    """Whether the learner speaks about something of their own and nobody is quizzed: then "must" sets a limit."""
+    if any(part.quiz is not None for turn in turns for part in turn.parts):
+        return False
+    return any(matches(cues_for(fallback).owned, turn.said) for turn in turns if turn.speaker == "user")
+
+
+def _turn_drafts(turn: Turn, fallback: str, verdict: str | None, earlier: list[Draft], *, project: bool) -> list[Draft]:
     """The drafts of one message, in the order of its parts; quizzes also move the level of earlier facts."""
     found: list[Draft] = []
     for number, part in enumerate(turn.parts):
@@ -26,7 +34,7 @@ def _turn_drafts(turn: Turn, fallback: str, verdict: str | None, earlier: list[D
         elif turn.speaker == "assistant":
             drafts = taught.drafts_from_part(turn, part, fallback)
         else:
-            drafts = said.drafts_from_part(turn, part, fallback, verdict)
+            drafts = said.drafts_from_part(turn, part, fallback, verdict, project=project)
         for draft in drafts:
             draft.order += number * 1_000_000
         found += drafts
@@ -39,6 +47,7 @@ def draft_claims(turns: list[Turn], hint: str | None = None, step: Callable[[], 
     `step` is called before each message. Levels follow the order of the talk, so the latest evidence stands.
     """
     fallback = main_language(turns, hint)
+    project = is_project(turns, fallback)
     drafts: list[Draft] = []
     explained: list[Draft] = []
     just_explained: list[Draft] = []
@@ -50,7 +59,7 @@ def draft_claims(turns: list[Turn], hint: str | None = None, step: Callable[[], 
             react(just_explained, disputed, turn, fallback)
             disputed = [draft for draft in just_explained if draft.understanding == RESISTED]
             restate(explained, turn, fallback, verdict)
-        found = _turn_drafts(turn, fallback, verdict, explained)
+        found = _turn_drafts(turn, fallback, verdict, explained, project=project)
         drafts += found
         if turn.speaker == "assistant":
             just_explained = [draft for draft in found if draft.origin == "explanation"]

@@ -2,26 +2,37 @@
 
 import re
 
-from extraction.claims.verbs_en import AUXILIARIES, BASES, third_person
+from extraction.claims.verbs_en import BASES, third_person
 
 SUBJECT = "The learner"
-_EXTRA_BASES = frozenset(
-    "have do go want like love hate enjoy dislike favour favor live work use study teach know".split()
+_ADVERB = (
+    r"(?:(?:always|usually|often|mostly|mainly|currently|also|still|only|never|already|regularly|really|generally|strongly"
+    r"|much|just|definitely|personally|finally|now|actually|normally)\s+)*"
 )
-_ADVERB = r"(?:(?:always|usually|often|mostly|mainly|currently|also|still|only|never|already|regularly|really|generally|strongly|much|just|definitely|personally|finally|now|actually|normally)\s+)*"
-_CONTRACTED = {
-    "i'm": "is",
-    "i've": "has",
-    "i'll": "will",
-    "i'd": "would",
-}
-_OPENING = re.compile(rf"(?P<subject>I(?:['’](?:m|ve|ll|d))?)\s+(?P<adverb>{_ADVERB})(?P<verb>[a-z]+(?:['’]t)?)\b")
+_OPENING = re.compile(rf"I\s+(?P<adverb>{_ADVERB})(?P<verb>[a-z]+(?:['’]t)?)\b")
+_CONTRACTIONS = (
+    (re.compile(r"I['’]m\b(?! going to\b)"), " is"),
+    (re.compile(r"I['’]ve\b"), " has"),
+    (re.compile(r"I['’]ll\b"), " will"),
+    (re.compile(r"I['’]d\b"), " would"),
+    (re.compile(r"(?:(?:It )?[Tt]urn(?:s|ed) out,? (?:that )?m|M)y\b(?! [\w-]+(?: [\w-]+)? and I\b)"), "'s"),
+)
+_MY_X_AND_I = re.compile(r"My (?P<other>[\w-]+(?: [\w-]+)?) and I\b")
 _DECIDE_ON = re.compile(
     r"(?:let['’]s|let us|I['’]ll|I will|we['’]ll|we will|I['’]m going to|I am going to|we['’]re going to|we are going to)\s+"
-    r"(?:just |rather |definitely )?(?P<verb>go with|use|stick with|stick to|switch to|move to|settle on|choose|pick|adopt|drop|skip|postpone|buy|take)\b",
+    r"(?:just |rather |definitely )?(?P<verb>go with|go for|use|stick with|stick to|switch to|move to|settle on|choose|pick"
+    r"|adopt|drop|skip|postpone|buy|take)\b",
     re.IGNORECASE,
 )
-_NEGATIONS = {
+_GOING_WITH = re.compile(r"(?P<verb>going|sticking|staying) (?P<to>with|for|to)\b", re.IGNORECASE)
+
+# Verbs after "I" whose third person is no regular ending.
+_AS_IS = frozenset(
+    """was will would can could must cannot should may might had did chose made took got grew knew learnt went bought began
+    found read wrote taught came left lost spent thought built kept felt""".split()
+)
+_SPECIAL = {
+    "am": "is",
     "don't": "does not",
     "haven't": "has not",
     "wasn't": "was not",
@@ -31,45 +42,35 @@ _NEGATIONS = {
     "couldn't": "could not",
     "wouldn't": "would not",
     "shouldn't": "should not",
-    "do not": "does not",
 }
-_FIXED = {
-    "am": "is",
-    "was": "was",
-    "will": "will",
-    "would": "would",
-    "can": "can",
-    "could": "could",
-    "must": "must",
-    "cannot": "cannot",
-    "should": "should",
-    "may": "may",
-    "might": "might",
-    "had": "had",
-    "did": "did",
-}
-# What is left of the first person after the opening. The learner is a "they".
-_LATER = (
-    (re.compile(r"\bI['’]m\b"), "they are"),
-    (re.compile(r"\bI['’]ve\b"), "they have"),
-    (re.compile(r"\bI['’]ll\b"), "they will"),
-    (re.compile(r"\bI['’]d\b"), "they would"),
-    (re.compile(r"\bI am\b"), "they are"),
-    (re.compile(r"\bI was\b"), "they were"),
-    (
-        re.compile(
-            r"(?<!system )(?<!type )(?<!Type )(?<!phase )(?<!Phase )(?<!War )(?<!Part )(?<!part )(?<!level )\bI\b(?= [a-z])"
-        ),
-        "they",
-    ),
-    (re.compile(r"\bmy\b"), "their"),
-    (re.compile(r"\bour\b"), "their"),
-    (re.compile(r"\bmyself\b"), "themselves"),
-    (re.compile(r"\bmine\b"), "theirs"),
-    (re.compile(r"\bme\b"), "them"),
+# "I do not have" reads "does not have", "I am always" reads "is always": the adverb goes behind these.
+_ADVERB_AFTER = frozenset({"is", "has", "was"})
+
+# What is left of the first person after the opening; the learner is a "they". Roman numerals are no pronouns.
+_NOT_A_NUMERAL = "".join(
+    rf"(?<!{word} )" for word in ("system", "type", "Type", "phase", "Phase", "War", "Part", "part", "level")
 )
+_LATER = tuple(
+    (re.compile(pattern), instead)
+    for pattern, instead in (
+        (r"\bI['’]m\b", "they are"),
+        (r"\bI['’]ve\b", "they have"),
+        (r"\bI['’]ll\b", "they will"),
+        (r"\bI['’]d\b", "they would"),
+        (r"\bI am\b", "they are"),
+        (r"\bI was\b", "they were"),
+        (rf"{_NOT_A_NUMERAL}\bI\b(?= [a-z])", "they"),
+        (r"\bmy\b", "their"),
+        (r"\bour\b", "their"),
+        (r"\bmyself\b", "themselves"),
+        (r"\bmine\b", "theirs"),
+        (r"\bme\b", "them"),
+    )
+)
+# A second verb that follows the first into the third person: "I live in Oslo and work at …".
 _AND_VERB = re.compile(
-    r"(?P<join>,? (?:and|but) (?:also |never |always |usually )?)(?P<verb>[a-z]+)\b(?! (?:is|are|of)\b)"
+    r"(?P<join>,? (?:and|but) (?:also |never |always |usually )?)(?P<verb>work|live|study|teach|use|have|want|prefer|need"
+    r"|like|hate|speak|run|write|own|know|keep|play|make|do)\b(?! (?:is|are|of)\b)"
 )
 
 
@@ -80,96 +81,45 @@ def _later(text: str) -> str:
     return text
 
 
-def _verb(subject: str, verb: str) -> str | None:
-    """The third-person form after "The learner", or None when it is not one this table knows."""
-    contracted = _CONTRACTED.get(subject.lower().replace("’", "'"))
-    plain = verb.replace("’", "'")
-    if contracted is not None:
-        return f"{contracted} {plain}"
-    if plain in _NEGATIONS:
-        return _NEGATIONS[plain]
-    if plain in _FIXED:
-        return _FIXED[plain]
-    if plain in BASES or plain in _EXTRA_BASES:
-        return third_person(plain)
-    if plain.endswith("ed") or plain in {
-        "chose",
-        "made",
-        "took",
-        "got",
-        "grew",
-        "knew",
-        "learnt",
-        "went",
-        "bought",
-        "began",
-        "found",
-        "read",
-        "wrote",
-        "taught",
-        "came",
-        "left",
-        "lost",
-        "spent",
-        "thought",
-    }:
-        return plain
-    return None
+def _conjugated(verb: str) -> str | None:
+    """The form after "The learner" of a verb that stood after "I", or None for a word that is no known verb."""
+    if verb in _SPECIAL:
+        return _SPECIAL[verb]
+    if verb in _AS_IS or (verb.endswith("ed") and verb not in BASES):
+        return verb
+    return third_person(verb) if verb in BASES or verb in {"do", "have", "go"} else None
 
 
-def _joined(rest: str, *, present: bool) -> str:
-    """A second verb after "and" follows the first into the third person: "I live in Oslo and work at …"."""
-    if not present:
-        return rest
-    match = _AND_VERB.search(rest)
-    if match is None or match["verb"] in AUXILIARIES:
-        return rest
-    if match["verb"] not in {
-        "work",
-        "live",
-        "study",
-        "teach",
-        "use",
-        "have",
-        "want",
-        "prefer",
-        "need",
-        "like",
-        "hate",
-        "speak",
-        "run",
-        "write",
-        "own",
-        "know",
-        "keep",
-        "play",
-    }:
-        return rest
-    return f"{rest[: match.start('verb')]}{third_person(match['verb'])}{rest[match.end('verb') :]}"
+def _after_opening(text: str) -> str:
+    """`I live in Oslo and work at …` → `The learner lives in Oslo and works at …`."""
+    opening = _OPENING.match(text)
+    said = opening["verb"].replace("’", "'") if opening else ""
+    verb = _conjugated(said)
+    if opening is None or verb is None:
+        return text
+    adverb, rest = opening["adverb"], _later(text[opening.end() :])
+    if said in BASES or said == "have":
+        rest = _AND_VERB.sub(lambda match: match["join"] + third_person(match["verb"]), rest, count=1)
+    if adverb and verb in _ADVERB_AFTER:
+        return f"{SUBJECT} {verb} {adverb.strip()}{rest}"
+    if said == "do" and rest.startswith(" not "):
+        verb = "does"
+    return f"{SUBJECT} {adverb}{verb}{rest}"
 
 
 def about_learner(text: str, *, deciding: bool = False) -> str:
     """`I prefer short texts.` → `The learner prefers short texts.`; a sentence with no such opening comes back as it was.
 
-    With `deciding`, "I'll take …" and "let's use …" become "decided to".
+    With `deciding`, "I'll take …", "let's use …" and "going with …" become "decided to".
     """
-    decided = _DECIDE_ON.match(text) if deciding else None
-    if decided is not None:
-        return f"{SUBJECT} decided to {decided['verb'].lower()}{_later(text[decided.end() :])}"
-    if re.match(r"My\s", text):
-        return f"{SUBJECT}'s{_later(text[2:])}"
-    opening = _OPENING.match(text)
-    if opening is None:
-        return text
-    verb = _verb(opening["subject"], opening["verb"])
-    if verb is None:
-        return text
-    present = opening["verb"] in BASES or opening["verb"] in _EXTRA_BASES
-    adverb = opening["adverb"]
-    contracted = opening["subject"] not in {"I"}
-    if adverb and contracted:
-        first, _, second = verb.partition(" ")
-        return f"{SUBJECT} {first} {adverb}{second}{_joined(_later(text[opening.end() :]), present=present)}"
-    if adverb and verb in {"is", "has", "was"}:
-        return f"{SUBJECT} {verb} {adverb.strip()}{_later(text[opening.end() :])}"
-    return f"{SUBJECT} {adverb}{verb}{_joined(_later(text[opening.end() :]), present=present)}"
+    if deciding and (match := _DECIDE_ON.match(text)):
+        return f"{SUBJECT} decided to {match['verb'].lower()}{_later(text[match.end() :])}"
+    if deciding and (match := _GOING_WITH.match(text)):
+        verb = {"going": "go", "sticking": "stick", "staying": "stay"}[match["verb"].lower()]
+        return f"{SUBJECT} decided to {verb} {match['to']}{_later(text[match.end() :])}"
+    if match := _MY_X_AND_I.match(text):
+        return f"{SUBJECT} and their {match['other']}{_later(text[match.end() :])}"
+    for contraction, instead in _CONTRACTIONS:
+        if match := contraction.match(text):
+            return f"{SUBJECT}{instead}{_later(text[match.end() :])}"
+    return _after_opening(text)

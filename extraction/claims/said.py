@@ -24,7 +24,7 @@ from extraction.claims.rewrite import about_learner
 from extraction.claims.safety import said_in_good_faith
 from extraction.claims.segment import plain, sentences
 from extraction.claims.taught import capitalised, ended, stripped
-from extraction.claims.verbs_en import has_finite_verb
+from extraction.claims.verbs_en import has_finite_verb, states_something
 from extraction.claims.words import content_words, tokens
 
 _KNOWS = re.compile(r"(?:i|we)(?:['’]ve| have)? (?:already |also )?(?:know|knew|learned|learnt)\b", re.IGNORECASE)
@@ -33,7 +33,7 @@ _QUESTION_MARK = re.compile(r"[?？؟]")
 _POINTS_AT_OBJECT = re.compile(
     r"\b(?:with|use|take|choose|pick|prefer|like|drop|skip|keep|buy|want|need|hate|adopt|do|did|look|find|check|ask|clarify) "
     r"(?:that|it|this|these|those|them|both|option \w|the (?:first|second|third|last|latter|former|other|same)(?: one)?|number \w+|[A-D]|your \w+)"
-    r"(?=[.,;!]|$| (?:one|option|then|because|since|too|up|instead|for now|better|version|as well)\b)",
+    r"(?=[.,;!]|$| (?:one|option|then|because|since|too|up|myself|ourselves|and|instead|for now|better|version|as well)\b)",
     re.IGNORECASE,
 )
 _POINTS_AT_SUBJECT = re.compile(
@@ -42,7 +42,17 @@ _POINTS_AT_SUBJECT = re.compile(
 )
 # "I have a test on 20 March and I want to understand …": the second half is about the moment.
 _PASSING_TAIL = re.compile(
-    r",? (?:and|but|so) (?:i|we)(?:['’]d)? (?:want|need|would like|like|wonder|hope|wanted|never|lose|don['’]t know|do not know) .*$",
+    r",? (?:and|but|so) (?:i|we)(?:['’]d| would)? (?:really |also )?(?:want|need|like|wonder|hope|wanted|don['’]t know|do not know)(?: to)? "
+    r"(?:understand|know|learn|ask|see|hear|memori[sz]e|get|be able|talk|find out|if|whether|how|what|why|help|some|your) ?.*$",
+    re.IGNORECASE,
+)
+_SMALL_I = re.compile(r"\bi\b(?=['’ ])")
+_NO_APOSTROPHE = re.compile(
+    r"\b(?:i(?=m\b|ve\b)|(?:do|ca|wo|does|did|is|are|was|have|has|should|would|could)(?=nt\b)|(?:what|that)(?=s\b))",
+    re.I,
+)
+_ASIDE = re.compile(
+    r"(?:, (?:i|we) (?:learn(?:ed|t)|knew|read|heard|had|think|guess|believe|suppose)(?: (?:that|it|this|so|about it))?(?: [\w ]{2,40})?| though)(?=[.!]?$)",
     re.IGNORECASE,
 )
 _SPEAKS_OF_SELF = re.compile(r"\b(?:I|[Mm]y|me)\b(?! [A-Z])")
@@ -52,6 +62,12 @@ _BARE_LIMIT = re.compile(r"(?:no|not|never|at most|max|maximum|only|up to)\b", r
 # "Open point: whether …" needs its label to be a sentence.
 _DEPENDENT = re.compile(r"(?:whether|if|who|how|when|where|which|what|why|that)\b", re.IGNORECASE)
 _JOINABLE = frozenset({"decision", "constraint", "working_assumption", "lesson", "fact"})
+
+
+def _with_apostrophe(match: re.Match[str]) -> str:
+    """`dont` → `don't`, `im` → `i'm`, `whats` → `what's`: the first half, with what belongs between the halves."""
+    half = match.group()
+    return half + ("n'" if match.string[match.end() : match.end() + 2].lower() == "nt" else "'")
 
 
 @dataclass(frozen=True)
@@ -69,13 +85,14 @@ class Found:
 class Statements:
     """Reads one text of the learner sentence by sentence. `verdict`: how the assistant's next answer took it."""
 
-    def __init__(self, turn: Turn, part: Part, language: str, verdict: str | None) -> None:
+    def __init__(self, turn: Turn, part: Part, language: str, verdict: str | None, *, project: bool) -> None:
         self.turn, self.part, self.language = turn, part, language
         self.cues = cues_for(language)
         self.sentences = said_in_good_faith(sentences(part.text, language))
         asks = any(_QUESTION_MARK.search(sentence.text) for sentence in self.sentences)
         # "Yes" after a question answers the question, not what was stated beside it.
         self.verdict = None if asks and verdict == CONFIRMED else verdict
+        self.project = project
         self.own_project = any(matches(self.cues.owned, sentence.text) for sentence in self.sentences)
         self.in_doubt = any(
             matches(self.cues.resist, sentence.text) or matches(self.cues.unsure, sentence.text)
@@ -97,8 +114,13 @@ class Statements:
     def _bare(self, sentence: Sentence) -> str:
         """The sentence without its leads; a learner's "then" only leads over."""
         text = stripped(sentence.text, self.cues)
-        match = _THEN.match(text) if self.language == "en" else None
-        return text if match is None else stripped(capitalised(text[match.end() :]), self.cues)
+        if self.language != "en":
+            return text
+        match = _THEN.match(text)
+        if match is not None:
+            text = stripped(text[match.end() :], self.cues)
+        text = _ASIDE.sub("", _SMALL_I.sub("I", _NO_APOSTROPHE.sub(_with_apostrophe, text)))
+        return stripped(capitalised(text), self.cues)
 
     def _neighbour(self, at: int) -> Sentence | None:
         return self.sentences[at] if 0 <= at < len(self.sentences) else None
@@ -140,7 +162,7 @@ class Statements:
         labelled = self._labelled(text)
         if labelled is not None:
             return labelled
-        if bad_shape(text.rstrip("?？"), cues, language) or starts(cues.anaphora_start, text):
+        if bad_shape(text.rstrip("?？"), cues, language, own=True) or starts(cues.anaphora_start, text):
             return None
         if (
             self._kind(text) == "open_question"
@@ -148,7 +170,7 @@ class Statements:
             and not _POINTS_AT_OBJECT.search(text)
         ):
             return "open_question", text if _QUESTION_MARK.search(text) else self._worded(text, "open_question"), None
-        if bad_shape(text, cues, language) or bad_talk(text, cues) or starts(cues.request_start, text):
+        if bad_shape(text, cues, language, own=True) or bad_talk(text, cues) or starts(cues.request_start, text):
             return None
         believed = self._believed(text)
         if believed is not None:
@@ -162,11 +184,11 @@ class Statements:
             if match is None or match.end() >= len(text):
                 continue
             rest = capitalised(text[match.end() :])
-            shape = bad_shape(text.rstrip("?？"), self.cues, self.language)
+            shape = bad_shape(text.rstrip("?？"), self.cues, self.language, own=True)
             if not content_words(rest, self.language) or shape not in {None, "too short", "too few words"}:
                 return None
             if self.language == "en" and (not has_finite_verb(tokens(rest)) or _DEPENDENT.match(rest)):
-                return kind, self._worded(capitalised(text), kind), None
+                return kind, capitalised(text) if _QUESTION_MARK.search(text) else self._worded(text, kind), None
             return kind, rest if _QUESTION_MARK.search(rest) else self._worded(rest, kind), None
         return None
 
@@ -180,7 +202,11 @@ class Statements:
         if matches(self.cues.never, text):
             return None
         found = next((kind for kind, pattern in self.cues.kinds if pattern.search(text)), None)
-        if found is None and not self.in_doubt and (self.own_project or matches(self.cues.first_person, text)):
+        if (
+            found is None
+            and not self.in_doubt
+            and (self.project or self.own_project or matches(self.cues.first_person, text))
+        ):
             found = next((kind for kind, pattern in self.cues.own_kinds if pattern.search(text)), None)
         return found
 
@@ -188,9 +214,11 @@ class Statements:
         kind = self._kind(text)
         if kind is None or (kind == "working_assumption" and self.verdict is not None):
             return None
+        if kind == "preference" and matches(self.cues.unsure, text):
+            return None
         if _POINTS_AT_OBJECT.search(text) or _POINTS_AT_SUBJECT.search(text):
             return None
-        thin = too_thin(text, self.language, bullet=True)
+        thin = too_thin(text, self.language, bullet=True, least=2)
         if thin == "says too little" or (thin == "no verb" and not _BARE_LIMIT.match(text)):
             return None
         return kind, self._worded(text, kind), None
@@ -207,7 +235,10 @@ class Statements:
             return None
         if matches(cues.never, text) or matches(cues.unsure, text) or why_not(text, cues, language) is not None:
             return None
-        if self.verdict == CONFIRMED or (self.own_project and not self.in_doubt and self.verdict != CORRECTED):
+        about_project = self.own_project and not self.in_doubt and self.verdict != CORRECTED
+        if about_project and language == "en":
+            about_project = states_something(tokens(text))
+        if self.verdict == CONFIRMED or about_project:
             return "fact", self._worded(text, "fact"), SOLID
         return None
 
@@ -229,7 +260,7 @@ class Statements:
         points = starts(self.cues.anaphora_start, text) or _POINTS_AT_SUBJECT.search(text)
         if not points or before is None or self.language != "en" or _QUESTION_MARK.search(text + before.text):
             return None
-        if bad_shape(text, self.cues, self.language):
+        if bad_shape(text, self.cues, self.language, own=True):
             return None
         kind = self._kind(text)
         if kind not in _JOINABLE or (kind == "working_assumption" and self.verdict is not None):
@@ -246,7 +277,13 @@ class Statements:
             or starts(self.cues.request_start, first)
         ):
             return None
-        if bad_shape(first, self.cues, self.language) in {"question", "secret", "code", "link", "control characters"}:
+        if bad_shape(first, self.cues, self.language, own=True) in {
+            "question",
+            "secret",
+            "code",
+            "link",
+            "control characters",
+        }:
             return None
         quote = self._extended(before.start, sentence)
         if quote is None:
@@ -277,8 +314,8 @@ class Statements:
         return ended(text, self.language)
 
 
-def drafts_from_part(turn: Turn, part: Part, fallback: str, verdict: str | None) -> list[Draft]:
-    """Every lasting statement in one text of the learner."""
+def drafts_from_part(turn: Turn, part: Part, fallback: str, verdict: str | None, *, project: bool) -> list[Draft]:
+    """Every lasting statement in one text of the learner. `project`: the chat is about something of theirs."""
     language = detect_language(part.text, fallback)
     return [
         Draft(
@@ -294,5 +331,5 @@ def drafts_from_part(turn: Turn, part: Part, fallback: str, verdict: str | None)
             said_at=turn.said_at,
             words=content_words(found.claim, language),
         )
-        for found in Statements(turn, part, language, verdict).read()
+        for found in Statements(turn, part, language, verdict, project=project).read()
     ]

@@ -37,6 +37,8 @@ _MISSED_AFTER_UNIT = re.compile(r"\d\s?[a-zA-Zµ°%²³/]{1,4}\.\s+(?=[A-ZÄÖÜ
 _MISSED_AFTER_LETTER = re.compile(
     r"\b[A-ZÄÖÜ]\.\s+(?=(?:The|A|An|In|It|This|That|When|If|For|So|But|Der|Die|Das|Ein|Eine|Im|Von|Wenn|El|La|Los|Le|Les|Il)\b)"
 )
+# Who writes without capitals still ends sentences.
+_MISSED_IN_LOWER_CASE = re.compile(r"[a-zà-ÿ]{3}[.!?]\s+(?=[a-zà-ÿ])")
 _MISSED = (_MISSED_BOUNDARY, _MISSED_AFTER_UNIT, _MISSED_AFTER_LETTER)
 # German writes ordinals with a full stop: "der 7. und 8. Stufe".
 _ORDINAL_END = re.compile(r"\b\d{1,2}\.\s*$")
@@ -130,9 +132,10 @@ def _rejoined(pieces: list[str], language: str) -> list[str]:
     return whole
 
 
-def _boundaries(piece: str) -> list[int]:
+def _boundaries(piece: str, *, no_capitals: bool) -> list[int]:
     """Ends of sentences inside a piece that the segmenter left whole."""
-    ends = {match.end() for pattern in _MISSED for match in pattern.finditer(piece)}
+    patterns = (*_MISSED, _MISSED_IN_LOWER_CASE) if no_capitals else _MISSED
+    ends = {match.end() for pattern in patterns for match in pattern.finditer(piece)}
     return sorted(ends)
 
 
@@ -148,7 +151,7 @@ def _pieces(block: str, language: str) -> Iterator[tuple[int, str]]:
             continue
         at = found + len(piece)
         start = found
-        for end in _boundaries(piece):
+        for end in _boundaries(piece, no_capitals=blanked == blanked.lower()):
             yield start, block[start : found + end]
             start = found + end
         yield start, block[start:at]

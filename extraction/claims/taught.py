@@ -139,7 +139,7 @@ def fact_in(sentence: Sentence, before: Sentence | None, cues: Cues, language: s
             claim = from_item
         elif not _FULL_STOP.search(claim) and len(claim.split()) < 6 and language not in {"ja", "zh"}:
             return None
-    if why_not(claim, cues, language, bullet=sentence.bullet) is not None:
+    if why_not(claim, cues, language, bullet=sentence.bullet, named=sentence.quote.startswith("`")) is not None:
         return None
     claim = ended(_theirs(claim) if language == "en" else claim, language)
     return claim if len(claim) <= MAX_CLAIM else None

@@ -1,5 +1,7 @@
 """English verbs: enough to tell a sentence from a fragment and to put "I prefer" into the third person."""
 
+from itertools import pairwise
+
 AUXILIARIES = frozenset(
     """am is are was were be been being has have had having do does did can could will would shall should may might must
     cannot can't won't isn't aren't wasn't weren't hasn't haven't hadn't don't doesn't didn't couldn't wouldn't shouldn't
@@ -54,7 +56,20 @@ BASES = frozenset(
     inhabit instruct invest merge negate outnumber own parse persuade ratify rely rent reward shorten simplify soften
     suppress synthesise synthesize tighten validate verify weaken abolish annex appoint conquer crown defeat elect found
     rule sign marry reign invade accuse sponsor flourish introduce spark trade ban tax cede mix forget confuse struggle
-    enjoy hate love like dislike favour favor""".split()
+    enjoy hate love like dislike favour favor
+    dissociate summon mobilise mobilize question dismantle trace fund finance borrow lend cool warm swell shed bloom sprout ripen
+    migrate nest hunt prey hatch graze decompose ferment knead bake roast steam simmer fry grate chop season taste drip leach soak
+    rinse bleach stain rust corrode crack bend twist stretch compress squeeze tear snap weld solder drill bolt screw glue paint coat
+    insulate heat radiate dissipate absorb reflect resonate oscillate spin tilt lean slip slide roll bounce collide orbit eclipse
+    encrypt decrypt hash cache compile parse render deploy index query join commit merge branch iterate loop recurse allocate free
+    instantiate import export subclass override catch raise throw log trigger listen subscribe poll queue retry throttle paginate
+    authenticate authorise authorize sue appeal testify convict acquit sentence fine license notarise terminate renew oblige bind
+    diagnose treat prescribe inject infect vaccinate heal bleed clot pump inhale exhale digest secrete excrete metabolise metabolize
+    accelerate brake steer land taxi dock sail row pedal shift tow load unload deliver ship export import purchase invoice refund
+    narrate rhyme conjugate decline inflect translate spell pronounce stress accent compose conduct tune strum modulate resolve
+    symbolise symbolize depict portray evoke criticise criticize praise argue persuade negotiate vote campaign lobby legislate veto
+    minimise average sum round truncate approximate converge diverge differentiate integrate factor cancel satisfy intersect bisect
+    last matter charge cost weigh measure contain amount range vary lie sit stand hang float sink equal exceed total number""".split()
 )
 
 # Bases that read as verbs even without an ending, because no common noun looks like them.
@@ -71,6 +86,10 @@ BARE = frozenset(
     call cause cost protect put read reach rely settle split""".split()
 )
 
+_VERB_ENDINGS = ("ates", "ated", "izes", "ized", "ises", "ised", "ifies", "ified", "uces", "uced")
+_ADVERBS = frozenset(
+    "also always usually often typically generally mostly mainly rarely never only still normally commonly sometimes".split()
+)
 _E_ENDINGS = ("s", "x", "z", "ch", "sh", "o")
 
 
@@ -88,7 +107,7 @@ def third_person(base: str) -> str:
 
 def is_inflected_verb(word: str) -> bool:
     """True for `absorbs`, `carried`, `split`: a known verb in a finite form that shows."""
-    if word in IRREGULAR:
+    if word in IRREGULAR or (len(word) > 5 and word.endswith(_VERB_ENDINGS)):
         return True
     candidates = []
     if word.endswith("ies") or word.endswith("ied"):
@@ -109,8 +128,27 @@ def third_person_verb(word: str) -> bool:
     return word.endswith("s") and not word.endswith("ss") and is_inflected_verb(word)
 
 
+def states_something(words: list[str]) -> bool:
+    """A stricter test: a verb in the present or an irregular past, not just a participle ("hole drilled")."""
+    if words[:1] and words[0] in {"i", "we"}:
+        return True
+    return any(
+        word in AUXILIARIES or word in BARE or (is_inflected_verb(word) and not word.endswith("ed"))
+        for word in words[1:]
+    ) or any(word in BASES and _may_precede_verb(before) for before, word in pairwise(words))
+
+
 def has_finite_verb(words: list[str]) -> bool:
     """Whether a list of lower-case words holds something that can be a finite verb."""
     if words[:1] and words[0] in {"i", "we", "they", "you"} and any(word in BASES for word in words[1:4]):
         return True
-    return any(word in AUXILIARIES or word in BARE or is_inflected_verb(word) for word in words[1:] or words)
+    if words[:1] and "'" in words[0] and words[0] in AUXILIARIES:
+        return True
+    if any(word in AUXILIARIES or word in BARE or is_inflected_verb(word) for word in words[1:] or words):
+        return True
+    return any(word in BASES and _may_precede_verb(before) for before, word in pairwise(words))
+
+
+def _may_precede_verb(word: str) -> bool:
+    """Whether a base form after this word is likely a verb: a plural noun or an adverb stands before it."""
+    return word in _ADVERBS or (len(word) > 3 and word.endswith("s") and not word.endswith(("ss", "us", "is")))

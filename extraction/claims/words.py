@@ -20,7 +20,7 @@ _ENDINGS = ("ingly", "edly", "ing", "ies", "ied", "es", "ed", "ly", "s")
 
 def tokens(text: str) -> list[str]:
     """Lower-case words, numbers included, in order."""
-    return [token.casefold() for token in _TOKEN.findall(unicodedata.normalize("NFC", text))]
+    return [token.casefold().replace("’", "'") for token in _TOKEN.findall(unicodedata.normalize("NFC", text))]
 
 
 def _stem(word: str) -> str:

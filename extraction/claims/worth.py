@@ -71,8 +71,8 @@ _SIGNS: tuple[tuple[float, re.Pattern[str]], ...] = (
             r"\bthe same\b(?!.*\bas\b)(?<!stay the same)(?<!stays the same)(?<!roughly the same)(?! (?:time|direction|rate|size|number|kind|type|for)\b)"
         ),
     ),
-    (-0.6, rx(r"\b(?:that|this|so|there)\.$", r"^(?:\S+ ){1,8}(?:it|them)\.$")),
-    (-0.5, rx(r"^[\d.,+-]+ ")),
+    (-0.6, rx(r"\b(?:that|this|so|there)\.$", r"^(?:\S+ ){1,12}(?:it|them)\.$")),
+    (-0.7, rx(r"^[\d.,+-]+ ")),
     (-0.3, re.compile(r"^(?![^.]* [A-Z][a-z]).*\b(?:was|were)\b")),
     (-0.3, rx(r"[:;]")),
 )
