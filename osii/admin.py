@@ -12,6 +12,8 @@ from django.urls import URLPattern
 from django_rq.admin import QueueAdmin
 from django_rq.models import Dashboard
 
+from . import tokens_admin  # noqa: F401 - registers its admin
+
 admin.site.site_header = "OSII administration"
 admin.site.site_title = "OSII"
 admin.site.index_title = "All tables"

@@ -37,20 +37,21 @@ def issue(
 
     ``days`` is its life; 0 means that it does not expire. Raises ValueError for a life that is not allowed.
     """
+    row = ApiToken(name=name, learner=learner, staff=learner is None, created_by=created_by)
+    token = seal(row, days)
+    row.save(force_insert=True)
+    return row, token
+
+
+def seal(row: ApiToken, days: int = DEFAULT_DAYS) -> str:
+    """Give an unsaved row its secret and its life; returns the token. Raises ValueError for a life that is not allowed."""
     if not 0 <= days <= MAX_DAYS:
         raise ValueError(f"a token lives 1 to {MAX_DAYS} days, or 0 for ever; not {days}")
-    prefix = "osii_" + "".join(secrets.choice(_ALPHABET) for _ in range(8))
-    token = f"{prefix}_{secrets.token_urlsafe(32)}"
-    row = ApiToken.objects.create(
-        name=name,
-        prefix=prefix,
-        secret_hash=_hash(token),
-        learner=learner,
-        staff=learner is None,
-        expires_at=timezone.now() + timedelta(days=days) if days else None,
-        created_by=created_by,
-    )
-    return row, token
+    row.prefix = "osii_" + "".join(secrets.choice(_ALPHABET) for _ in range(8))
+    token = f"{row.prefix}_{secrets.token_urlsafe(32)}"
+    row.secret_hash = _hash(token)
+    row.expires_at = timezone.now() + timedelta(days=days) if days else None
+    return token
 
 
 def authenticate(token: str) -> ApiToken:
