@@ -191,9 +191,9 @@ class ExtractionVersionAdmin(ReadOnlyAdmin):
     def view_on_site(self, version: ExtractionVersion) -> str:
         return reverse("document", args=[version.document_id])
 
-    @admin.display(boolean=True, description="primary")
-    def in_force(self, version: ExtractionVersion) -> bool:
-        return version.document.primary_id == version.pk
+    @admin.display(description="in force")
+    def in_force(self, version: ExtractionVersion) -> str:
+        return "primary" if version.document.primary_id == version.pk else ""
 
     @admin.action(description="Promote to primary", permissions=("promote",))
     def promote_to_primary(self, request: HttpRequest, versions: QuerySet[ExtractionVersion]) -> HttpResponse | None:

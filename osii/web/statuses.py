@@ -51,7 +51,7 @@ BATCH = {
 
 OUTCOME = {
     Resolution.Outcome.NEW: Status("new", "plus-circle-fill", "good", "Became a proposition."),
-    Resolution.Outcome.SAME: Status("same", "equals-circle", "good", "Added evidence to a known proposition."),
+    Resolution.Outcome.SAME: Status("same", "link-45deg", "good", "Added evidence to a known proposition."),
     Resolution.Outcome.SUPERSEDES: Status("supersedes", "arrow-clockwise", "busy", "Replaces an older proposition."),
     Resolution.Outcome.CONTRADICTS: Status("contradicts", "arrow-left-right", "warn", "Stands against another one."),
     Resolution.Outcome.DISCARD: Status("discarded", "slash-circle", "quiet"),
