@@ -10,136 +10,211 @@ from django.db import migrations, models
 
 
 class Migration(migrations.Migration):
-
     initial = True
 
-    dependencies = [
-    ]
+    dependencies = []
 
     operations = [
         migrations.CreateModel(
-            name='MessageCoverage',
+            name="MessageCoverage",
             fields=[
-                ('id', models.BigIntegerField(primary_key=True, serialize=False)),
-                ('message_id', models.CharField(max_length=200)),
-                ('position', models.PositiveIntegerField()),
-                ('role', models.CharField(max_length=10)),
-                ('fingerprint', models.CharField(max_length=64)),
-                ('tokens', models.PositiveIntegerField()),
-                ('streaming', models.BooleanField()),
-                ('changed_at', models.DateTimeField()),
-                ('covered', models.BooleanField()),
+                ("id", models.BigIntegerField(primary_key=True, serialize=False)),
+                ("message_id", models.CharField(max_length=200)),
+                ("position", models.PositiveIntegerField()),
+                ("role", models.CharField(max_length=10)),
+                ("fingerprint", models.CharField(max_length=64)),
+                ("tokens", models.PositiveIntegerField()),
+                ("streaming", models.BooleanField()),
+                ("changed_at", models.DateTimeField()),
+                ("covered", models.BooleanField()),
             ],
             options={
-                'db_table': 'coverage_messagecoverage',
-                'ordering': ('chat', 'position'),
-                'managed': False,
+                "db_table": "coverage_messagecoverage",
+                "ordering": ("chat", "position"),
+                "managed": False,
             },
         ),
         migrations.CreateModel(
-            name='Learner',
+            name="Learner",
             fields=[
-                ('id', models.UUIDField(default=coverage.ids.new_id, editable=False, primary_key=True, serialize=False)),
-                ('name', models.CharField(max_length=200, unique=True)),
-                ('graph_revision', models.BigIntegerField(default=0, editable=False)),
-                ('created_at', models.DateTimeField(db_default=django.db.models.functions.datetime.Now(), editable=False)),
+                (
+                    "id",
+                    models.UUIDField(default=coverage.ids.new_id, editable=False, primary_key=True, serialize=False),
+                ),
+                ("name", models.CharField(max_length=200, unique=True)),
+                ("graph_revision", models.BigIntegerField(default=0, editable=False)),
+                (
+                    "created_at",
+                    models.DateTimeField(db_default=django.db.models.functions.datetime.Now(), editable=False),
+                ),
             ],
             options={
-                'ordering': ('name',),
+                "ordering": ("name",),
             },
         ),
         migrations.CreateModel(
-            name='Chat',
+            name="Chat",
             fields=[
-                ('id', models.UUIDField(default=coverage.ids.new_id, editable=False, primary_key=True, serialize=False)),
-                ('title', models.CharField(blank=True, max_length=500)),
-                ('source', models.CharField(default='api', max_length=40)),
-                ('external_id', models.CharField(blank=True, max_length=200)),
-                ('graph_context_tokens', models.PositiveIntegerField(default=1024)),
-                ('settings', models.JSONField(blank=True, default=dict)),
-                ('started_at', models.DateTimeField(blank=True, null=True)),
-                ('finished_at', models.DateTimeField(blank=True, null=True)),
-                ('created_at', models.DateTimeField(db_default=django.db.models.functions.datetime.Now(), editable=False)),
-                ('updated_at', models.DateTimeField(auto_now=True)),
-                ('learner', models.ForeignKey(on_delete=django.db.models.deletion.CASCADE, related_name='chats', to='coverage.learner')),
+                (
+                    "id",
+                    models.UUIDField(default=coverage.ids.new_id, editable=False, primary_key=True, serialize=False),
+                ),
+                ("title", models.CharField(blank=True, max_length=500)),
+                ("source", models.CharField(default="api", max_length=40)),
+                ("external_id", models.CharField(blank=True, max_length=200)),
+                ("graph_context_tokens", models.PositiveIntegerField(default=1024)),
+                ("settings", models.JSONField(blank=True, default=dict)),
+                ("started_at", models.DateTimeField(blank=True, null=True)),
+                ("finished_at", models.DateTimeField(blank=True, null=True)),
+                (
+                    "created_at",
+                    models.DateTimeField(db_default=django.db.models.functions.datetime.Now(), editable=False),
+                ),
+                ("updated_at", models.DateTimeField(auto_now=True)),
+                (
+                    "learner",
+                    models.ForeignKey(
+                        on_delete=django.db.models.deletion.CASCADE, related_name="chats", to="coverage.learner"
+                    ),
+                ),
             ],
             options={
-                'ordering': ('-updated_at', 'id'),
+                "ordering": ("-updated_at", "id"),
             },
         ),
         migrations.CreateModel(
-            name='Message',
+            name="Message",
             fields=[
-                ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
-                ('message_id', models.CharField(max_length=200)),
-                ('position', models.PositiveIntegerField(blank=True, null=True)),
-                ('role', models.CharField(choices=[('system', 'System'), ('user', 'User'), ('assistant', 'Assistant')], max_length=10)),
-                ('parts', models.JSONField(default=list)),
-                ('metadata', models.JSONField(blank=True, default=dict)),
-                ('said_at', models.DateTimeField(blank=True, null=True)),
-                ('fingerprint', models.CharField(max_length=64)),
-                ('tokens', models.PositiveIntegerField()),
-                ('streaming', models.BooleanField(default=False)),
-                ('settled_at', models.DateTimeField(blank=True, null=True)),
-                ('created_at', models.DateTimeField(db_default=django.db.models.functions.datetime.Now(), editable=False)),
-                ('changed_at', models.DateTimeField(db_default=django.db.models.functions.datetime.Now())),
-                ('chat', models.ForeignKey(on_delete=django.db.models.deletion.CASCADE, related_name='messages', to='coverage.chat')),
+                ("id", models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name="ID")),
+                ("message_id", models.CharField(max_length=200)),
+                ("position", models.PositiveIntegerField(blank=True, null=True)),
+                (
+                    "role",
+                    models.CharField(
+                        choices=[("system", "System"), ("user", "User"), ("assistant", "Assistant")], max_length=10
+                    ),
+                ),
+                ("parts", models.JSONField(default=list)),
+                ("metadata", models.JSONField(blank=True, default=dict)),
+                ("said_at", models.DateTimeField(blank=True, null=True)),
+                ("fingerprint", models.CharField(max_length=64)),
+                ("tokens", models.PositiveIntegerField()),
+                ("streaming", models.BooleanField(default=False)),
+                ("settled_at", models.DateTimeField(blank=True, null=True)),
+                (
+                    "created_at",
+                    models.DateTimeField(db_default=django.db.models.functions.datetime.Now(), editable=False),
+                ),
+                ("changed_at", models.DateTimeField(db_default=django.db.models.functions.datetime.Now())),
+                (
+                    "chat",
+                    models.ForeignKey(
+                        on_delete=django.db.models.deletion.CASCADE, related_name="messages", to="coverage.chat"
+                    ),
+                ),
             ],
             options={
-                'ordering': ('chat', 'position'),
+                "ordering": ("chat", "position"),
             },
         ),
         migrations.CreateModel(
-            name='CoverageEntry',
+            name="CoverageEntry",
             fields=[
-                ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
-                ('fingerprint', models.CharField(max_length=64)),
-                ('tokens', models.PositiveIntegerField()),
-                ('folded_at', models.DateTimeField(db_default=django.db.models.functions.datetime.Now(), editable=False)),
-                ('kind', models.CharField(choices=[('cover', 'Cover'), ('release', 'Release')], default='cover', max_length=8)),
-                ('batch', models.UUIDField(blank=True, null=True)),
-                ('chat', models.ForeignKey(on_delete=django.db.models.deletion.CASCADE, related_name='coverage_entries', to='coverage.chat')),
+                ("id", models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name="ID")),
+                ("fingerprint", models.CharField(max_length=64)),
+                ("tokens", models.PositiveIntegerField()),
+                (
+                    "folded_at",
+                    models.DateTimeField(db_default=django.db.models.functions.datetime.Now(), editable=False),
+                ),
+                (
+                    "kind",
+                    models.CharField(
+                        choices=[("cover", "Cover"), ("release", "Release")], default="cover", max_length=8
+                    ),
+                ),
+                ("batch", models.UUIDField(blank=True, null=True)),
+                (
+                    "chat",
+                    models.ForeignKey(
+                        on_delete=django.db.models.deletion.CASCADE, related_name="coverage_entries", to="coverage.chat"
+                    ),
+                ),
             ],
             options={
-                'verbose_name_plural': 'coverage entries',
-                'indexes': [models.Index(fields=['chat', 'fingerprint'], name='coverage_by_fingerprint'), models.Index(fields=['batch'], name='coverage_by_batch')],
-                'constraints': [models.CheckConstraint(condition=models.Q(('kind__in', ('cover', 'release'))), name='coverage_kind_known')],
+                "verbose_name_plural": "coverage entries",
+                "indexes": [
+                    models.Index(fields=["chat", "fingerprint"], name="coverage_by_fingerprint"),
+                    models.Index(fields=["batch"], name="coverage_by_batch"),
+                ],
+                "constraints": [
+                    models.CheckConstraint(
+                        condition=models.Q(("kind__in", ("cover", "release"))), name="coverage_kind_known"
+                    )
+                ],
             },
         ),
         migrations.AddIndex(
-            model_name='chat',
-            index=models.Index(fields=['-updated_at', 'id'], name='chat_by_activity'),
+            model_name="chat",
+            index=models.Index(fields=["-updated_at", "id"], name="chat_by_activity"),
         ),
         migrations.AddConstraint(
-            model_name='chat',
-            constraint=models.UniqueConstraint(condition=models.Q(('external_id', ''), _negated=True), fields=('learner', 'source', 'external_id'), name='chat_once_per_learner_and_source'),
+            model_name="chat",
+            constraint=models.UniqueConstraint(
+                condition=models.Q(("external_id", ""), _negated=True),
+                fields=("learner", "source", "external_id"),
+                name="chat_once_per_learner_and_source",
+            ),
         ),
         migrations.AddConstraint(
-            model_name='chat',
-            constraint=models.CheckConstraint(condition=models.Q(('graph_context_tokens__lte', 4096)), name='chat_graph_context_at_most_4096'),
+            model_name="chat",
+            constraint=models.CheckConstraint(
+                condition=models.Q(("graph_context_tokens__lte", 4096)), name="chat_graph_context_at_most_4096"
+            ),
         ),
         migrations.AddConstraint(
-            model_name='chat',
-            constraint=models.CheckConstraint(condition=models.Q(('graph_context_tokens', django.db.models.expressions.CombinedExpression(models.F('graph_context_tokens'), '-', django.db.models.functions.math.Mod('graph_context_tokens', 128)))), name='chat_graph_context_step_128'),
+            model_name="chat",
+            constraint=models.CheckConstraint(
+                condition=models.Q(
+                    (
+                        "graph_context_tokens",
+                        django.db.models.expressions.CombinedExpression(
+                            models.F("graph_context_tokens"),
+                            "-",
+                            django.db.models.functions.math.Mod("graph_context_tokens", 128),
+                        ),
+                    )
+                ),
+                name="chat_graph_context_step_128",
+            ),
         ),
         migrations.AddIndex(
-            model_name='message',
-            index=models.Index(fields=['chat', 'fingerprint', 'position'], name='message_by_fingerprint'),
+            model_name="message",
+            index=models.Index(fields=["chat", "fingerprint", "position"], name="message_by_fingerprint"),
         ),
         migrations.AddConstraint(
-            model_name='message',
-            constraint=models.UniqueConstraint(fields=('chat', 'message_id'), name='message_id_once_per_chat'),
+            model_name="message",
+            constraint=models.UniqueConstraint(fields=("chat", "message_id"), name="message_id_once_per_chat"),
         ),
         migrations.AddConstraint(
-            model_name='message',
-            constraint=models.UniqueConstraint(deferrable=django.db.models.constraints.Deferrable['DEFERRED'], fields=('chat', 'position'), name='message_position_once_per_chat'),
+            model_name="message",
+            constraint=models.UniqueConstraint(
+                deferrable=django.db.models.constraints.Deferrable["DEFERRED"],
+                fields=("chat", "position"),
+                name="message_position_once_per_chat",
+            ),
         ),
         migrations.AddConstraint(
-            model_name='message',
-            constraint=models.CheckConstraint(condition=models.Q(('role__in', ('system', 'user', 'assistant'))), name='message_role_known'),
+            model_name="message",
+            constraint=models.CheckConstraint(
+                condition=models.Q(("role__in", ("system", "user", "assistant"))), name="message_role_known"
+            ),
         ),
         migrations.AddConstraint(
-            model_name='message',
-            constraint=models.CheckConstraint(condition=models.Q(('position__isnull', True), ('position__gte', 1), _connector='OR'), name='message_position_from_1'),
+            model_name="message",
+            constraint=models.CheckConstraint(
+                condition=models.Q(("position__isnull", True), ("position__gte", 1), _connector="OR"),
+                name="message_position_from_1",
+            ),
         ),
     ]

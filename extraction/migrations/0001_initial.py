@@ -7,262 +7,539 @@ from django.db import migrations, models
 
 
 class Migration(migrations.Migration):
-
     initial = True
 
     dependencies = [
-        ('coverage', '0001_initial'),
-        ('graphctx', '0001_initial'),
+        ("coverage", "0001_initial"),
+        ("graphctx", "0001_initial"),
     ]
 
     operations = [
         migrations.CreateModel(
-            name='Batch',
+            name="Batch",
             fields=[
-                ('id', models.UUIDField(default=coverage.ids.new_id, editable=False, primary_key=True, serialize=False)),
-                ('status', models.CharField(choices=[('running', 'Running'), ('succeeded', 'Succeeded'), ('failed', 'failed, to be retried'), ('parked', 'Parked'), ('aborted', 'Aborted')], default='running', max_length=10)),
-                ('attempt', models.PositiveIntegerField(default=1)),
-                ('attempt_token', models.UUIDField()),
-                ('failures', models.PositiveIntegerField(default=0)),
-                ('first_position', models.PositiveIntegerField()),
-                ('last_position', models.PositiveIntegerField()),
-                ('tokens', models.PositiveIntegerField()),
-                ('worker', models.CharField(max_length=40)),
-                ('worker_version', models.CharField(blank=True, max_length=80)),
-                ('reason', models.TextField(blank=True)),
-                ('staged_count', models.PositiveIntegerField(blank=True, null=True)),
-                ('refusals', models.PositiveIntegerField(default=0)),
-                ('usage', models.JSONField(blank=True, default=dict)),
-                ('error', models.TextField(blank=True)),
-                ('created_at', models.DateTimeField(db_default=django.db.models.functions.datetime.Now(), editable=False)),
-                ('finished_at', models.DateTimeField(blank=True, null=True)),
-                ('chat', models.ForeignKey(on_delete=django.db.models.deletion.CASCADE, related_name='batches', to='coverage.chat')),
+                (
+                    "id",
+                    models.UUIDField(default=coverage.ids.new_id, editable=False, primary_key=True, serialize=False),
+                ),
+                (
+                    "status",
+                    models.CharField(
+                        choices=[
+                            ("running", "Running"),
+                            ("succeeded", "Succeeded"),
+                            ("failed", "failed, to be retried"),
+                            ("parked", "Parked"),
+                            ("aborted", "Aborted"),
+                        ],
+                        default="running",
+                        max_length=10,
+                    ),
+                ),
+                ("attempt", models.PositiveIntegerField(default=1)),
+                ("attempt_token", models.UUIDField()),
+                ("failures", models.PositiveIntegerField(default=0)),
+                ("first_position", models.PositiveIntegerField()),
+                ("last_position", models.PositiveIntegerField()),
+                ("tokens", models.PositiveIntegerField()),
+                ("worker", models.CharField(max_length=40)),
+                ("worker_version", models.CharField(blank=True, max_length=80)),
+                ("reason", models.TextField(blank=True)),
+                ("staged_count", models.PositiveIntegerField(blank=True, null=True)),
+                ("refusals", models.PositiveIntegerField(default=0)),
+                ("usage", models.JSONField(blank=True, default=dict)),
+                ("error", models.TextField(blank=True)),
+                (
+                    "created_at",
+                    models.DateTimeField(db_default=django.db.models.functions.datetime.Now(), editable=False),
+                ),
+                ("finished_at", models.DateTimeField(blank=True, null=True)),
+                (
+                    "chat",
+                    models.ForeignKey(
+                        on_delete=django.db.models.deletion.CASCADE, related_name="batches", to="coverage.chat"
+                    ),
+                ),
             ],
             options={
-                'verbose_name_plural': 'batches',
-                'ordering': ('created_at', 'id'),
+                "verbose_name_plural": "batches",
+                "ordering": ("created_at", "id"),
             },
         ),
         migrations.CreateModel(
-            name='ReferenceEnvironment',
+            name="ReferenceEnvironment",
             fields=[
-                ('batch', models.OneToOneField(on_delete=django.db.models.deletion.CASCADE, primary_key=True, related_name='environment', serialize=False, to='extraction.batch')),
-                ('content', models.JSONField()),
-                ('content_hash', models.CharField(max_length=64)),
-                ('created_at', models.DateTimeField(db_default=django.db.models.functions.datetime.Now(), editable=False)),
+                (
+                    "batch",
+                    models.OneToOneField(
+                        on_delete=django.db.models.deletion.CASCADE,
+                        primary_key=True,
+                        related_name="environment",
+                        serialize=False,
+                        to="extraction.batch",
+                    ),
+                ),
+                ("content", models.JSONField()),
+                ("content_hash", models.CharField(max_length=64)),
+                (
+                    "created_at",
+                    models.DateTimeField(db_default=django.db.models.functions.datetime.Now(), editable=False),
+                ),
             ],
         ),
         migrations.CreateModel(
-            name='Candidate',
+            name="Candidate",
             fields=[
-                ('id', models.UUIDField(default=coverage.ids.new_id, editable=False, primary_key=True, serialize=False)),
-                ('schema_version', models.PositiveIntegerField(default=1)),
-                ('attempt', models.PositiveIntegerField()),
-                ('order', models.PositiveIntegerField()),
-                ('kind', models.CharField(choices=[('fact', 'fact'), ('preference', 'preference'), ('working_assumption', 'working assumption'), ('constraint', 'constraint'), ('decision', 'decision'), ('open_question', 'open question'), ('lesson', 'lesson')], max_length=20)),
-                ('claim', models.CharField(max_length=500)),
-                ('why_useful', models.CharField(max_length=500)),
-                ('staleness', models.CharField(blank=True, max_length=300)),
-                ('understanding', models.CharField(blank=True, choices=[('solid', 'solid'), ('shaky', 'shaky'), ('resisted', 'resisted'), ('not_yet_engaged', 'not yet engaged'), ('accepted', 'accepted')], max_length=16, null=True)),
-                ('evidence', models.JSONField()),
-                ('content_hash', models.CharField(max_length=64)),
-                ('created_at', models.DateTimeField(db_default=django.db.models.functions.datetime.Now(), editable=False)),
-                ('batch', models.ForeignKey(on_delete=django.db.models.deletion.CASCADE, related_name='candidates', to='extraction.batch')),
+                (
+                    "id",
+                    models.UUIDField(default=coverage.ids.new_id, editable=False, primary_key=True, serialize=False),
+                ),
+                ("schema_version", models.PositiveIntegerField(default=1)),
+                ("attempt", models.PositiveIntegerField()),
+                ("order", models.PositiveIntegerField()),
+                (
+                    "kind",
+                    models.CharField(
+                        choices=[
+                            ("fact", "fact"),
+                            ("preference", "preference"),
+                            ("working_assumption", "working assumption"),
+                            ("constraint", "constraint"),
+                            ("decision", "decision"),
+                            ("open_question", "open question"),
+                            ("lesson", "lesson"),
+                        ],
+                        max_length=20,
+                    ),
+                ),
+                ("claim", models.CharField(max_length=500)),
+                ("why_useful", models.CharField(max_length=500)),
+                ("staleness", models.CharField(blank=True, max_length=300)),
+                (
+                    "understanding",
+                    models.CharField(
+                        blank=True,
+                        choices=[
+                            ("solid", "solid"),
+                            ("shaky", "shaky"),
+                            ("resisted", "resisted"),
+                            ("not_yet_engaged", "not yet engaged"),
+                            ("accepted", "accepted"),
+                        ],
+                        max_length=16,
+                        null=True,
+                    ),
+                ),
+                ("evidence", models.JSONField()),
+                ("content_hash", models.CharField(max_length=64)),
+                (
+                    "created_at",
+                    models.DateTimeField(db_default=django.db.models.functions.datetime.Now(), editable=False),
+                ),
+                (
+                    "batch",
+                    models.ForeignKey(
+                        on_delete=django.db.models.deletion.CASCADE, related_name="candidates", to="extraction.batch"
+                    ),
+                ),
             ],
             options={
-                'ordering': ('batch', 'attempt', 'order'),
+                "ordering": ("batch", "attempt", "order"),
             },
         ),
         migrations.CreateModel(
-            name='Document',
+            name="Document",
             fields=[
-                ('file_id', models.CharField(editable=False, max_length=80, primary_key=True, serialize=False)),
-                ('filename', models.CharField(max_length=500)),
-                ('mime', models.CharField(max_length=200)),
-                ('size_bytes', models.PositiveBigIntegerField()),
-                ('added_at', models.DateTimeField(db_default=django.db.models.functions.datetime.Now(), editable=False)),
-                ('learner', models.ForeignKey(blank=True, null=True, on_delete=django.db.models.deletion.SET_NULL, related_name='documents', to='coverage.learner')),
+                ("file_id", models.CharField(editable=False, max_length=80, primary_key=True, serialize=False)),
+                ("filename", models.CharField(max_length=500)),
+                ("mime", models.CharField(max_length=200)),
+                ("size_bytes", models.PositiveBigIntegerField()),
+                (
+                    "added_at",
+                    models.DateTimeField(db_default=django.db.models.functions.datetime.Now(), editable=False),
+                ),
+                (
+                    "learner",
+                    models.ForeignKey(
+                        blank=True,
+                        null=True,
+                        on_delete=django.db.models.deletion.SET_NULL,
+                        related_name="documents",
+                        to="coverage.learner",
+                    ),
+                ),
             ],
             options={
-                'ordering': ('-added_at', 'file_id'),
+                "ordering": ("-added_at", "file_id"),
             },
         ),
         migrations.CreateModel(
-            name='DocumentSource',
+            name="DocumentSource",
             fields=[
-                ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
-                ('path', models.TextField()),
-                ('modified_at', models.DateTimeField(blank=True, null=True)),
-                ('seen_at', models.DateTimeField(db_default=django.db.models.functions.datetime.Now(), editable=False)),
-                ('document', models.ForeignKey(on_delete=django.db.models.deletion.CASCADE, related_name='sources', to='extraction.document')),
-                ('replaces', models.ForeignKey(blank=True, null=True, on_delete=django.db.models.deletion.SET_NULL, related_name='replaced_by', to='extraction.document')),
+                ("id", models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name="ID")),
+                ("path", models.TextField()),
+                ("modified_at", models.DateTimeField(blank=True, null=True)),
+                ("seen_at", models.DateTimeField(db_default=django.db.models.functions.datetime.Now(), editable=False)),
+                (
+                    "document",
+                    models.ForeignKey(
+                        on_delete=django.db.models.deletion.CASCADE, related_name="sources", to="extraction.document"
+                    ),
+                ),
+                (
+                    "replaces",
+                    models.ForeignKey(
+                        blank=True,
+                        null=True,
+                        on_delete=django.db.models.deletion.SET_NULL,
+                        related_name="replaced_by",
+                        to="extraction.document",
+                    ),
+                ),
             ],
             options={
-                'ordering': ('seen_at', 'id'),
+                "ordering": ("seen_at", "id"),
             },
         ),
         migrations.CreateModel(
-            name='ExtractionVersion',
+            name="ExtractionVersion",
             fields=[
-                ('id', models.CharField(editable=False, max_length=120, primary_key=True, serialize=False)),
-                ('extractor', models.CharField(max_length=80)),
-                ('extractor_version', models.CharField(max_length=40)),
-                ('options', models.JSONField(blank=True, default=dict)),
-                ('status', models.CharField(choices=[('succeeded', 'Succeeded'), ('failed', 'Failed')], max_length=10)),
-                ('text_sha256', models.CharField(blank=True, max_length=64)),
-                ('text_chars', models.PositiveBigIntegerField(default=0)),
-                ('manifest_records', models.PositiveIntegerField(default=0)),
-                ('error', models.TextField(blank=True)),
-                ('created_at', models.DateTimeField(db_default=django.db.models.functions.datetime.Now(), editable=False)),
-                ('document', models.ForeignKey(on_delete=django.db.models.deletion.CASCADE, related_name='versions', to='extraction.document')),
+                ("id", models.CharField(editable=False, max_length=120, primary_key=True, serialize=False)),
+                ("extractor", models.CharField(max_length=80)),
+                ("extractor_version", models.CharField(max_length=40)),
+                ("options", models.JSONField(blank=True, default=dict)),
+                ("status", models.CharField(choices=[("succeeded", "Succeeded"), ("failed", "Failed")], max_length=10)),
+                ("text_sha256", models.CharField(blank=True, max_length=64)),
+                ("text_chars", models.PositiveBigIntegerField(default=0)),
+                ("manifest_records", models.PositiveIntegerField(default=0)),
+                ("error", models.TextField(blank=True)),
+                (
+                    "created_at",
+                    models.DateTimeField(db_default=django.db.models.functions.datetime.Now(), editable=False),
+                ),
+                (
+                    "document",
+                    models.ForeignKey(
+                        on_delete=django.db.models.deletion.CASCADE, related_name="versions", to="extraction.document"
+                    ),
+                ),
             ],
             options={
-                'ordering': ('-created_at', 'id'),
+                "ordering": ("-created_at", "id"),
             },
         ),
         migrations.AddField(
-            model_name='document',
-            name='primary',
-            field=models.ForeignKey(blank=True, editable=False, null=True, on_delete=django.db.models.deletion.PROTECT, related_name='+', to='extraction.extractionversion'),
+            model_name="document",
+            name="primary",
+            field=models.ForeignKey(
+                blank=True,
+                editable=False,
+                null=True,
+                on_delete=django.db.models.deletion.PROTECT,
+                related_name="+",
+                to="extraction.extractionversion",
+            ),
         ),
         migrations.CreateModel(
-            name='Promotion',
+            name="Promotion",
             fields=[
-                ('id', models.UUIDField(default=coverage.ids.new_id, editable=False, primary_key=True, serialize=False)),
-                ('actor', models.CharField(max_length=200)),
-                ('reason', models.TextField(blank=True)),
-                ('created_at', models.DateTimeField(db_default=django.db.models.functions.datetime.Now(), editable=False)),
-                ('after', models.ForeignKey(on_delete=django.db.models.deletion.CASCADE, related_name='+', to='extraction.extractionversion')),
-                ('before', models.ForeignKey(blank=True, null=True, on_delete=django.db.models.deletion.CASCADE, related_name='+', to='extraction.extractionversion')),
-                ('document', models.ForeignKey(on_delete=django.db.models.deletion.CASCADE, related_name='promotions', to='extraction.document')),
+                (
+                    "id",
+                    models.UUIDField(default=coverage.ids.new_id, editable=False, primary_key=True, serialize=False),
+                ),
+                ("actor", models.CharField(max_length=200)),
+                ("reason", models.TextField(blank=True)),
+                (
+                    "created_at",
+                    models.DateTimeField(db_default=django.db.models.functions.datetime.Now(), editable=False),
+                ),
+                (
+                    "after",
+                    models.ForeignKey(
+                        on_delete=django.db.models.deletion.CASCADE, related_name="+", to="extraction.extractionversion"
+                    ),
+                ),
+                (
+                    "before",
+                    models.ForeignKey(
+                        blank=True,
+                        null=True,
+                        on_delete=django.db.models.deletion.CASCADE,
+                        related_name="+",
+                        to="extraction.extractionversion",
+                    ),
+                ),
+                (
+                    "document",
+                    models.ForeignKey(
+                        on_delete=django.db.models.deletion.CASCADE, related_name="promotions", to="extraction.document"
+                    ),
+                ),
             ],
             options={
-                'ordering': ('-created_at', 'id'),
+                "ordering": ("-created_at", "id"),
             },
         ),
         migrations.CreateModel(
-            name='Resolution',
+            name="Resolution",
             fields=[
-                ('id', models.UUIDField(default=coverage.ids.new_id, editable=False, primary_key=True, serialize=False)),
-                ('outcome', models.CharField(choices=[('new', 'New'), ('same', 'Same'), ('supersedes', 'Supersedes'), ('contradicts', 'Contradicts'), ('discard', 'Discard'), ('pending', 'Pending')], max_length=12)),
-                ('reason', models.TextField(blank=True)),
-                ('actor', models.CharField(max_length=200)),
-                ('created_at', models.DateTimeField(db_default=django.db.models.functions.datetime.Now(), editable=False)),
-                ('candidate', models.ForeignKey(on_delete=django.db.models.deletion.CASCADE, related_name='resolutions', to='extraction.candidate')),
-                ('proposition', models.ForeignKey(blank=True, null=True, on_delete=django.db.models.deletion.CASCADE, related_name='resolutions', to='graphctx.proposition')),
+                (
+                    "id",
+                    models.UUIDField(default=coverage.ids.new_id, editable=False, primary_key=True, serialize=False),
+                ),
+                (
+                    "outcome",
+                    models.CharField(
+                        choices=[
+                            ("new", "New"),
+                            ("same", "Same"),
+                            ("supersedes", "Supersedes"),
+                            ("contradicts", "Contradicts"),
+                            ("discard", "Discard"),
+                            ("pending", "Pending"),
+                        ],
+                        max_length=12,
+                    ),
+                ),
+                ("reason", models.TextField(blank=True)),
+                ("actor", models.CharField(max_length=200)),
+                (
+                    "created_at",
+                    models.DateTimeField(db_default=django.db.models.functions.datetime.Now(), editable=False),
+                ),
+                (
+                    "candidate",
+                    models.ForeignKey(
+                        on_delete=django.db.models.deletion.CASCADE,
+                        related_name="resolutions",
+                        to="extraction.candidate",
+                    ),
+                ),
+                (
+                    "proposition",
+                    models.ForeignKey(
+                        blank=True,
+                        null=True,
+                        on_delete=django.db.models.deletion.CASCADE,
+                        related_name="resolutions",
+                        to="graphctx.proposition",
+                    ),
+                ),
             ],
             options={
-                'ordering': ('created_at', 'id'),
+                "ordering": ("created_at", "id"),
             },
         ),
         migrations.CreateModel(
-            name='Run',
+            name="Run",
             fields=[
-                ('id', models.UUIDField(default=coverage.ids.new_id, editable=False, primary_key=True, serialize=False)),
-                ('mode', models.CharField(choices=[('due', 'while due'), ('rest', 'the rest')], max_length=4)),
-                ('status', models.CharField(choices=[('queued', 'Queued'), ('running', 'Running'), ('succeeded', 'Succeeded'), ('failed', 'Failed'), ('aborted', 'Aborted')], default='queued', max_length=10)),
-                ('worker', models.CharField(max_length=40)),
-                ('attempt', models.PositiveIntegerField(default=0)),
-                ('attempt_token', models.UUIDField(blank=True, null=True)),
-                ('lease_expires_at', models.DateTimeField(blank=True, null=True)),
-                ('heartbeat_at', models.DateTimeField(blank=True, null=True)),
-                ('recoveries', models.PositiveIntegerField(default=0)),
-                ('abort_requested_at', models.DateTimeField(blank=True, null=True)),
-                ('held_by', models.CharField(blank=True, max_length=200)),
-                ('error', models.TextField(blank=True)),
-                ('queued_at', models.DateTimeField(db_default=django.db.models.functions.datetime.Now(), editable=False)),
-                ('started_at', models.DateTimeField(blank=True, null=True)),
-                ('finished_at', models.DateTimeField(blank=True, null=True)),
-                ('chat', models.ForeignKey(on_delete=django.db.models.deletion.CASCADE, related_name='runs', to='coverage.chat')),
+                (
+                    "id",
+                    models.UUIDField(default=coverage.ids.new_id, editable=False, primary_key=True, serialize=False),
+                ),
+                ("mode", models.CharField(choices=[("due", "while due"), ("rest", "the rest")], max_length=4)),
+                (
+                    "status",
+                    models.CharField(
+                        choices=[
+                            ("queued", "Queued"),
+                            ("running", "Running"),
+                            ("succeeded", "Succeeded"),
+                            ("failed", "Failed"),
+                            ("aborted", "Aborted"),
+                        ],
+                        default="queued",
+                        max_length=10,
+                    ),
+                ),
+                ("worker", models.CharField(max_length=40)),
+                ("attempt", models.PositiveIntegerField(default=0)),
+                ("attempt_token", models.UUIDField(blank=True, null=True)),
+                ("lease_expires_at", models.DateTimeField(blank=True, null=True)),
+                ("heartbeat_at", models.DateTimeField(blank=True, null=True)),
+                ("recoveries", models.PositiveIntegerField(default=0)),
+                ("abort_requested_at", models.DateTimeField(blank=True, null=True)),
+                ("held_by", models.CharField(blank=True, max_length=200)),
+                ("error", models.TextField(blank=True)),
+                (
+                    "queued_at",
+                    models.DateTimeField(db_default=django.db.models.functions.datetime.Now(), editable=False),
+                ),
+                ("started_at", models.DateTimeField(blank=True, null=True)),
+                ("finished_at", models.DateTimeField(blank=True, null=True)),
+                (
+                    "chat",
+                    models.ForeignKey(
+                        on_delete=django.db.models.deletion.CASCADE, related_name="runs", to="coverage.chat"
+                    ),
+                ),
             ],
             options={
-                'ordering': ('-queued_at', 'id'),
+                "ordering": ("-queued_at", "id"),
             },
         ),
         migrations.AddField(
-            model_name='batch',
-            name='run',
-            field=models.ForeignKey(on_delete=django.db.models.deletion.CASCADE, related_name='batches', to='extraction.run'),
+            model_name="batch",
+            name="run",
+            field=models.ForeignKey(
+                on_delete=django.db.models.deletion.CASCADE, related_name="batches", to="extraction.run"
+            ),
         ),
         migrations.CreateModel(
-            name='BatchMessage',
+            name="BatchMessage",
             fields=[
-                ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
-                ('order', models.PositiveIntegerField()),
-                ('message_id', models.CharField(max_length=200)),
-                ('position', models.PositiveIntegerField()),
-                ('fingerprint', models.CharField(max_length=64)),
-                ('tokens', models.PositiveIntegerField()),
-                ('batch', models.ForeignKey(on_delete=django.db.models.deletion.CASCADE, related_name='messages', to='extraction.batch')),
+                ("id", models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name="ID")),
+                ("order", models.PositiveIntegerField()),
+                ("message_id", models.CharField(max_length=200)),
+                ("position", models.PositiveIntegerField()),
+                ("fingerprint", models.CharField(max_length=64)),
+                ("tokens", models.PositiveIntegerField()),
+                (
+                    "batch",
+                    models.ForeignKey(
+                        on_delete=django.db.models.deletion.CASCADE, related_name="messages", to="extraction.batch"
+                    ),
+                ),
             ],
             options={
-                'ordering': ('batch', 'order'),
-                'indexes': [models.Index(fields=['message_id', 'fingerprint'], name='batch_message_by_message')],
-                'constraints': [models.UniqueConstraint(fields=('batch', 'order'), name='batch_message_order'), models.UniqueConstraint(fields=('batch', 'message_id'), name='message_once_per_batch')],
+                "ordering": ("batch", "order"),
+                "indexes": [models.Index(fields=["message_id", "fingerprint"], name="batch_message_by_message")],
+                "constraints": [
+                    models.UniqueConstraint(fields=("batch", "order"), name="batch_message_order"),
+                    models.UniqueConstraint(fields=("batch", "message_id"), name="message_once_per_batch"),
+                ],
             },
         ),
         migrations.AddConstraint(
-            model_name='candidate',
-            constraint=models.UniqueConstraint(fields=('batch', 'attempt', 'content_hash'), name='candidate_staged_once'),
+            model_name="candidate",
+            constraint=models.UniqueConstraint(
+                fields=("batch", "attempt", "content_hash"), name="candidate_staged_once"
+            ),
         ),
         migrations.AddConstraint(
-            model_name='candidate',
-            constraint=models.CheckConstraint(condition=models.Q(models.Q(('claim', ''), _negated=True), models.Q(('why_useful', ''), _negated=True)), name='candidate_says_something'),
+            model_name="candidate",
+            constraint=models.CheckConstraint(
+                condition=models.Q(models.Q(("claim", ""), _negated=True), models.Q(("why_useful", ""), _negated=True)),
+                name="candidate_says_something",
+            ),
         ),
         migrations.AddConstraint(
-            model_name='candidate',
-            constraint=models.CheckConstraint(condition=models.Q(models.Q(('kind', 'working_assumption'), _negated=True), models.Q(('staleness', ''), _negated=True), _connector='OR'), name='assumption_says_how_it_fails'),
+            model_name="candidate",
+            constraint=models.CheckConstraint(
+                condition=models.Q(
+                    models.Q(("kind", "working_assumption"), _negated=True),
+                    models.Q(("staleness", ""), _negated=True),
+                    _connector="OR",
+                ),
+                name="assumption_says_how_it_fails",
+            ),
         ),
         migrations.AddConstraint(
-            model_name='candidate',
-            constraint=models.CheckConstraint(condition=models.Q(('kind__in', ['fact', 'preference', 'working_assumption', 'constraint', 'decision', 'open_question', 'lesson'])), name='candidate_kind_known'),
+            model_name="candidate",
+            constraint=models.CheckConstraint(
+                condition=models.Q(
+                    (
+                        "kind__in",
+                        [
+                            "fact",
+                            "preference",
+                            "working_assumption",
+                            "constraint",
+                            "decision",
+                            "open_question",
+                            "lesson",
+                        ],
+                    )
+                ),
+                name="candidate_kind_known",
+            ),
         ),
         migrations.AddIndex(
-            model_name='documentsource',
-            index=models.Index(fields=['path', '-seen_at'], name='source_by_path'),
+            model_name="documentsource",
+            index=models.Index(fields=["path", "-seen_at"], name="source_by_path"),
         ),
         migrations.AddConstraint(
-            model_name='documentsource',
-            constraint=models.UniqueConstraint(fields=('document', 'path'), name='path_once_per_document'),
+            model_name="documentsource",
+            constraint=models.UniqueConstraint(fields=("document", "path"), name="path_once_per_document"),
         ),
         migrations.AddIndex(
-            model_name='extractionversion',
-            index=models.Index(fields=['document', '-created_at'], name='version_by_document'),
+            model_name="extractionversion",
+            index=models.Index(fields=["document", "-created_at"], name="version_by_document"),
         ),
         migrations.AddConstraint(
-            model_name='extractionversion',
-            constraint=models.CheckConstraint(condition=models.Q(('status', 'failed'), models.Q(('text_chars__gt', 0), models.Q(('text_sha256', ''), _negated=True)), _connector='OR'), name='succeeded_version_has_text'),
+            model_name="extractionversion",
+            constraint=models.CheckConstraint(
+                condition=models.Q(
+                    ("status", "failed"),
+                    models.Q(("text_chars__gt", 0), models.Q(("text_sha256", ""), _negated=True)),
+                    _connector="OR",
+                ),
+                name="succeeded_version_has_text",
+            ),
         ),
         migrations.AddConstraint(
-            model_name='extractionversion',
-            constraint=models.CheckConstraint(condition=models.Q(('status', 'succeeded'), models.Q(('error', ''), _negated=True), _connector='OR'), name='failed_version_says_why'),
+            model_name="extractionversion",
+            constraint=models.CheckConstraint(
+                condition=models.Q(("status", "succeeded"), models.Q(("error", ""), _negated=True), _connector="OR"),
+                name="failed_version_says_why",
+            ),
         ),
         migrations.AddConstraint(
-            model_name='resolution',
-            constraint=models.CheckConstraint(condition=models.Q(('outcome__in', ('discard', 'pending')), ('proposition__isnull', False), _connector='OR'), name='merged_candidate_names_proposition'),
+            model_name="resolution",
+            constraint=models.CheckConstraint(
+                condition=models.Q(
+                    ("outcome__in", ("discard", "pending")), ("proposition__isnull", False), _connector="OR"
+                ),
+                name="merged_candidate_names_proposition",
+            ),
         ),
         migrations.AddIndex(
-            model_name='run',
-            index=models.Index(condition=models.Q(('status__in', ('queued', 'running'))), fields=['status', 'lease_expires_at'], name='run_active_by_lease'),
+            model_name="run",
+            index=models.Index(
+                condition=models.Q(("status__in", ("queued", "running"))),
+                fields=["status", "lease_expires_at"],
+                name="run_active_by_lease",
+            ),
         ),
         migrations.AddConstraint(
-            model_name='run',
-            constraint=models.UniqueConstraint(condition=models.Q(('status__in', ('queued', 'running'))), fields=('chat',), name='one_active_run_per_chat'),
+            model_name="run",
+            constraint=models.UniqueConstraint(
+                condition=models.Q(("status__in", ("queued", "running"))),
+                fields=("chat",),
+                name="one_active_run_per_chat",
+            ),
         ),
         migrations.AddConstraint(
-            model_name='run',
-            constraint=models.CheckConstraint(condition=models.Q(models.Q(('status', 'running'), _negated=True), models.Q(('attempt_token__isnull', False), ('lease_expires_at__isnull', False)), _connector='OR'), name='running_run_has_lease'),
+            model_name="run",
+            constraint=models.CheckConstraint(
+                condition=models.Q(
+                    models.Q(("status", "running"), _negated=True),
+                    models.Q(("attempt_token__isnull", False), ("lease_expires_at__isnull", False)),
+                    _connector="OR",
+                ),
+                name="running_run_has_lease",
+            ),
         ),
         migrations.AddIndex(
-            model_name='batch',
-            index=models.Index(fields=['chat', 'status'], name='batch_by_chat_and_status'),
+            model_name="batch",
+            index=models.Index(fields=["chat", "status"], name="batch_by_chat_and_status"),
         ),
         migrations.AddConstraint(
-            model_name='batch',
-            constraint=models.UniqueConstraint(condition=models.Q(('status', 'running')), fields=('chat',), name='one_running_batch_per_chat'),
+            model_name="batch",
+            constraint=models.UniqueConstraint(
+                condition=models.Q(("status", "running")), fields=("chat",), name="one_running_batch_per_chat"
+            ),
         ),
         migrations.AddConstraint(
-            model_name='batch',
-            constraint=models.CheckConstraint(condition=models.Q(models.Q(('status', 'succeeded'), _negated=True), ('staged_count__gt', 0), models.Q(('reason', ''), _negated=True), _connector='OR'), name='empty_batch_says_why'),
+            model_name="batch",
+            constraint=models.CheckConstraint(
+                condition=models.Q(
+                    models.Q(("status", "succeeded"), _negated=True),
+                    ("staged_count__gt", 0),
+                    models.Q(("reason", ""), _negated=True),
+                    _connector="OR",
+                ),
+                name="empty_batch_says_why",
+            ),
         ),
     ]

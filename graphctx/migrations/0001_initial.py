@@ -9,152 +9,324 @@ from pgvector.django import VectorExtension
 
 
 class Migration(migrations.Migration):
-
     initial = True
 
     dependencies = [
-        ('coverage', '0001_initial'),
+        ("coverage", "0001_initial"),
     ]
 
     operations = [
         VectorExtension(),
         migrations.CreateModel(
-            name='EmbeddingSpace',
+            name="EmbeddingSpace",
             fields=[
-                ('id', models.UUIDField(default=coverage.ids.new_id, editable=False, primary_key=True, serialize=False)),
-                ('name', models.CharField(max_length=80)),
-                ('provider', models.CharField(max_length=40)),
-                ('model', models.CharField(max_length=200)),
-                ('revision', models.CharField(max_length=80)),
-                ('runtime', models.CharField(max_length=40)),
-                ('dimension', models.PositiveIntegerField()),
-                ('query_format', models.CharField(max_length=200)),
-                ('document_format', models.CharField(max_length=200)),
-                ('max_tokens', models.PositiveIntegerField()),
-                ('stamp', models.CharField(max_length=64, unique=True)),
-                ('active', models.BooleanField(default=False)),
-                ('created_at', models.DateTimeField(db_default=django.db.models.functions.datetime.Now(), editable=False)),
+                (
+                    "id",
+                    models.UUIDField(default=coverage.ids.new_id, editable=False, primary_key=True, serialize=False),
+                ),
+                ("name", models.CharField(max_length=80)),
+                ("provider", models.CharField(max_length=40)),
+                ("model", models.CharField(max_length=200)),
+                ("revision", models.CharField(max_length=80)),
+                ("runtime", models.CharField(max_length=40)),
+                ("dimension", models.PositiveIntegerField()),
+                ("query_format", models.CharField(max_length=200)),
+                ("document_format", models.CharField(max_length=200)),
+                ("max_tokens", models.PositiveIntegerField()),
+                ("stamp", models.CharField(max_length=64, unique=True)),
+                ("active", models.BooleanField(default=False)),
+                (
+                    "created_at",
+                    models.DateTimeField(db_default=django.db.models.functions.datetime.Now(), editable=False),
+                ),
             ],
             options={
-                'constraints': [models.UniqueConstraint(condition=models.Q(('active', True)), fields=('active',), name='one_active_embedding_space'), models.CheckConstraint(condition=models.Q(('dimension__gte', 1)), name='embedding_space_has_dimension')],
+                "constraints": [
+                    models.UniqueConstraint(
+                        condition=models.Q(("active", True)), fields=("active",), name="one_active_embedding_space"
+                    ),
+                    models.CheckConstraint(
+                        condition=models.Q(("dimension__gte", 1)), name="embedding_space_has_dimension"
+                    ),
+                ],
             },
         ),
         migrations.CreateModel(
-            name='Proposition',
+            name="Proposition",
             fields=[
-                ('id', models.UUIDField(default=coverage.ids.new_id, editable=False, primary_key=True, serialize=False)),
-                ('text', models.CharField(max_length=500)),
-                ('kind', models.CharField(choices=[('fact', 'fact'), ('preference', 'preference'), ('working_assumption', 'working assumption'), ('constraint', 'constraint'), ('decision', 'decision'), ('open_question', 'open question'), ('lesson', 'lesson')], max_length=20)),
-                ('identity', models.CharField(max_length=64)),
-                ('state', models.CharField(choices=[('live', 'Live'), ('superseded', 'Superseded'), ('forgotten', 'Forgotten')], default='live', max_length=12)),
-                ('created_at', models.DateTimeField(db_default=django.db.models.functions.datetime.Now(), editable=False)),
-                ('learner', models.ForeignKey(on_delete=django.db.models.deletion.CASCADE, related_name='propositions', to='coverage.learner')),
+                (
+                    "id",
+                    models.UUIDField(default=coverage.ids.new_id, editable=False, primary_key=True, serialize=False),
+                ),
+                ("text", models.CharField(max_length=500)),
+                (
+                    "kind",
+                    models.CharField(
+                        choices=[
+                            ("fact", "fact"),
+                            ("preference", "preference"),
+                            ("working_assumption", "working assumption"),
+                            ("constraint", "constraint"),
+                            ("decision", "decision"),
+                            ("open_question", "open question"),
+                            ("lesson", "lesson"),
+                        ],
+                        max_length=20,
+                    ),
+                ),
+                ("identity", models.CharField(max_length=64)),
+                (
+                    "state",
+                    models.CharField(
+                        choices=[("live", "Live"), ("superseded", "Superseded"), ("forgotten", "Forgotten")],
+                        default="live",
+                        max_length=12,
+                    ),
+                ),
+                (
+                    "created_at",
+                    models.DateTimeField(db_default=django.db.models.functions.datetime.Now(), editable=False),
+                ),
+                (
+                    "learner",
+                    models.ForeignKey(
+                        on_delete=django.db.models.deletion.CASCADE, related_name="propositions", to="coverage.learner"
+                    ),
+                ),
             ],
             options={
-                'ordering': ('-created_at', 'id'),
+                "ordering": ("-created_at", "id"),
             },
         ),
         migrations.CreateModel(
-            name='Instance',
+            name="Instance",
             fields=[
-                ('id', models.UUIDField(default=coverage.ids.new_id, editable=False, primary_key=True, serialize=False)),
-                ('message_id', models.CharField(blank=True, max_length=200)),
-                ('position', models.PositiveIntegerField(blank=True, null=True)),
-                ('document_id', models.CharField(blank=True, max_length=80)),
-                ('extraction_id', models.CharField(blank=True, max_length=120)),
-                ('fingerprint', models.CharField(blank=True, max_length=64)),
-                ('part', models.PositiveIntegerField(default=0)),
-                ('char_start', models.PositiveIntegerField()),
-                ('char_end', models.PositiveIntegerField()),
-                ('quote', models.TextField()),
-                ('level', models.CharField(blank=True, choices=[('solid', 'solid'), ('shaky', 'shaky'), ('resisted', 'resisted'), ('not_yet_engaged', 'not yet engaged'), ('accepted', 'accepted')], max_length=16, null=True)),
-                ('speaker', models.CharField(max_length=10)),
-                ('occurred_at', models.DateTimeField(blank=True, null=True)),
-                ('folded_at', models.DateTimeField(db_default=django.db.models.functions.datetime.Now(), editable=False)),
-                ('batch', models.UUIDField(blank=True, null=True)),
-                ('live', models.BooleanField(default=True)),
-                ('chat', models.ForeignKey(blank=True, null=True, on_delete=django.db.models.deletion.CASCADE, related_name='instances', to='coverage.chat')),
-                ('proposition', models.ForeignKey(on_delete=django.db.models.deletion.CASCADE, related_name='instances', to='graphctx.proposition')),
+                (
+                    "id",
+                    models.UUIDField(default=coverage.ids.new_id, editable=False, primary_key=True, serialize=False),
+                ),
+                ("message_id", models.CharField(blank=True, max_length=200)),
+                ("position", models.PositiveIntegerField(blank=True, null=True)),
+                ("document_id", models.CharField(blank=True, max_length=80)),
+                ("extraction_id", models.CharField(blank=True, max_length=120)),
+                ("fingerprint", models.CharField(blank=True, max_length=64)),
+                ("part", models.PositiveIntegerField(default=0)),
+                ("char_start", models.PositiveIntegerField()),
+                ("char_end", models.PositiveIntegerField()),
+                ("quote", models.TextField()),
+                (
+                    "level",
+                    models.CharField(
+                        blank=True,
+                        choices=[
+                            ("solid", "solid"),
+                            ("shaky", "shaky"),
+                            ("resisted", "resisted"),
+                            ("not_yet_engaged", "not yet engaged"),
+                            ("accepted", "accepted"),
+                        ],
+                        max_length=16,
+                        null=True,
+                    ),
+                ),
+                ("speaker", models.CharField(max_length=10)),
+                ("occurred_at", models.DateTimeField(blank=True, null=True)),
+                (
+                    "folded_at",
+                    models.DateTimeField(db_default=django.db.models.functions.datetime.Now(), editable=False),
+                ),
+                ("batch", models.UUIDField(blank=True, null=True)),
+                ("live", models.BooleanField(default=True)),
+                (
+                    "chat",
+                    models.ForeignKey(
+                        blank=True,
+                        null=True,
+                        on_delete=django.db.models.deletion.CASCADE,
+                        related_name="instances",
+                        to="coverage.chat",
+                    ),
+                ),
+                (
+                    "proposition",
+                    models.ForeignKey(
+                        on_delete=django.db.models.deletion.CASCADE, related_name="instances", to="graphctx.proposition"
+                    ),
+                ),
             ],
             options={
-                'ordering': ('folded_at', 'position', 'id'),
+                "ordering": ("folded_at", "position", "id"),
             },
         ),
         migrations.CreateModel(
-            name='PropositionVector',
+            name="PropositionVector",
             fields=[
-                ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
-                ('embedding', pgvector.django.vector.VectorField()),
-                ('learner', models.ForeignKey(on_delete=django.db.models.deletion.CASCADE, related_name='+', to='coverage.learner')),
-                ('proposition', models.ForeignKey(on_delete=django.db.models.deletion.CASCADE, related_name='vectors', to='graphctx.proposition')),
-                ('space', models.ForeignKey(on_delete=django.db.models.deletion.CASCADE, related_name='vectors', to='graphctx.embeddingspace')),
+                ("id", models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name="ID")),
+                ("embedding", pgvector.django.vector.VectorField()),
+                (
+                    "learner",
+                    models.ForeignKey(
+                        on_delete=django.db.models.deletion.CASCADE, related_name="+", to="coverage.learner"
+                    ),
+                ),
+                (
+                    "proposition",
+                    models.ForeignKey(
+                        on_delete=django.db.models.deletion.CASCADE, related_name="vectors", to="graphctx.proposition"
+                    ),
+                ),
+                (
+                    "space",
+                    models.ForeignKey(
+                        on_delete=django.db.models.deletion.CASCADE,
+                        related_name="vectors",
+                        to="graphctx.embeddingspace",
+                    ),
+                ),
             ],
         ),
         migrations.CreateModel(
-            name='Steer',
+            name="Steer",
             fields=[
-                ('id', models.UUIDField(editable=False, primary_key=True, serialize=False)),
-                ('status', models.CharField(choices=[('preparing', 'Preparing'), ('ready', 'ready to deliver'), ('offered', 'Offered'), ('delivered', 'Delivered'), ('empty', 'nothing to offer'), ('failed', 'Failed')], default='preparing', max_length=10)),
-                ('topic', models.TextField(blank=True)),
-                ('budget', models.PositiveIntegerField()),
-                ('text', models.TextField(blank=True)),
-                ('tokens', models.PositiveIntegerField(default=0)),
-                ('count', models.PositiveIntegerField(default=0)),
-                ('items', models.JSONField(blank=True, default=list)),
-                ('reason', models.TextField(blank=True)),
-                ('created_at', models.DateTimeField(db_default=django.db.models.functions.datetime.Now(), editable=False)),
-                ('ready_at', models.DateTimeField(blank=True, null=True)),
-                ('delivered_at', models.DateTimeField(blank=True, null=True)),
-                ('chat', models.OneToOneField(on_delete=django.db.models.deletion.CASCADE, related_name='steer', to='coverage.chat')),
-                ('space', models.ForeignKey(blank=True, null=True, on_delete=django.db.models.deletion.SET_NULL, related_name='+', to='graphctx.embeddingspace')),
+                ("id", models.UUIDField(editable=False, primary_key=True, serialize=False)),
+                (
+                    "status",
+                    models.CharField(
+                        choices=[
+                            ("preparing", "Preparing"),
+                            ("ready", "ready to deliver"),
+                            ("offered", "Offered"),
+                            ("delivered", "Delivered"),
+                            ("empty", "nothing to offer"),
+                            ("failed", "Failed"),
+                        ],
+                        default="preparing",
+                        max_length=10,
+                    ),
+                ),
+                ("topic", models.TextField(blank=True)),
+                ("budget", models.PositiveIntegerField()),
+                ("text", models.TextField(blank=True)),
+                ("tokens", models.PositiveIntegerField(default=0)),
+                ("count", models.PositiveIntegerField(default=0)),
+                ("items", models.JSONField(blank=True, default=list)),
+                ("reason", models.TextField(blank=True)),
+                (
+                    "created_at",
+                    models.DateTimeField(db_default=django.db.models.functions.datetime.Now(), editable=False),
+                ),
+                ("ready_at", models.DateTimeField(blank=True, null=True)),
+                ("delivered_at", models.DateTimeField(blank=True, null=True)),
+                (
+                    "chat",
+                    models.OneToOneField(
+                        on_delete=django.db.models.deletion.CASCADE, related_name="steer", to="coverage.chat"
+                    ),
+                ),
+                (
+                    "space",
+                    models.ForeignKey(
+                        blank=True,
+                        null=True,
+                        on_delete=django.db.models.deletion.SET_NULL,
+                        related_name="+",
+                        to="graphctx.embeddingspace",
+                    ),
+                ),
             ],
         ),
         migrations.AddIndex(
-            model_name='proposition',
-            index=models.Index(fields=['learner', '-created_at', 'id'], name='proposition_by_learner'),
+            model_name="proposition",
+            index=models.Index(fields=["learner", "-created_at", "id"], name="proposition_by_learner"),
         ),
         migrations.AddConstraint(
-            model_name='proposition',
-            constraint=models.UniqueConstraint(fields=('learner', 'identity'), name='proposition_once_per_learner'),
+            model_name="proposition",
+            constraint=models.UniqueConstraint(fields=("learner", "identity"), name="proposition_once_per_learner"),
         ),
         migrations.AddConstraint(
-            model_name='proposition',
-            constraint=models.CheckConstraint(condition=models.Q(('kind__in', ['fact', 'preference', 'working_assumption', 'constraint', 'decision', 'open_question', 'lesson'])), name='proposition_kind_known'),
+            model_name="proposition",
+            constraint=models.CheckConstraint(
+                condition=models.Q(
+                    (
+                        "kind__in",
+                        [
+                            "fact",
+                            "preference",
+                            "working_assumption",
+                            "constraint",
+                            "decision",
+                            "open_question",
+                            "lesson",
+                        ],
+                    )
+                ),
+                name="proposition_kind_known",
+            ),
         ),
         migrations.AddConstraint(
-            model_name='proposition',
-            constraint=models.CheckConstraint(condition=models.Q(('state__in', ('live', 'superseded', 'forgotten'))), name='proposition_state_known'),
+            model_name="proposition",
+            constraint=models.CheckConstraint(
+                condition=models.Q(("state__in", ("live", "superseded", "forgotten"))), name="proposition_state_known"
+            ),
         ),
         migrations.AddIndex(
-            model_name='instance',
-            index=models.Index(fields=['chat', 'message_id'], name='instance_by_message'),
+            model_name="instance",
+            index=models.Index(fields=["chat", "message_id"], name="instance_by_message"),
         ),
         migrations.AddIndex(
-            model_name='instance',
-            index=models.Index(fields=['batch'], name='instance_by_batch'),
+            model_name="instance",
+            index=models.Index(fields=["batch"], name="instance_by_batch"),
         ),
         migrations.AddConstraint(
-            model_name='instance',
-            constraint=models.UniqueConstraint(fields=('proposition', 'chat', 'message_id', 'document_id', 'extraction_id', 'fingerprint', 'part', 'char_start', 'char_end'), name='instance_once_per_evidence', nulls_distinct=False),
+            model_name="instance",
+            constraint=models.UniqueConstraint(
+                fields=(
+                    "proposition",
+                    "chat",
+                    "message_id",
+                    "document_id",
+                    "extraction_id",
+                    "fingerprint",
+                    "part",
+                    "char_start",
+                    "char_end",
+                ),
+                name="instance_once_per_evidence",
+                nulls_distinct=False,
+            ),
         ),
         migrations.AddConstraint(
-            model_name='instance',
-            constraint=models.CheckConstraint(condition=models.Q(('char_end__gt', models.F('char_start'))), name='instance_span_not_empty'),
+            model_name="instance",
+            constraint=models.CheckConstraint(
+                condition=models.Q(("char_end__gt", models.F("char_start"))), name="instance_span_not_empty"
+            ),
         ),
         migrations.AddConstraint(
-            model_name='instance',
-            constraint=models.CheckConstraint(condition=models.Q(('level__isnull', True), ('level__in', ['solid', 'shaky', 'resisted', 'not_yet_engaged', 'accepted']), _connector='OR'), name='instance_level_known'),
+            model_name="instance",
+            constraint=models.CheckConstraint(
+                condition=models.Q(
+                    ("level__isnull", True),
+                    ("level__in", ["solid", "shaky", "resisted", "not_yet_engaged", "accepted"]),
+                    _connector="OR",
+                ),
+                name="instance_level_known",
+            ),
         ),
         migrations.AddIndex(
-            model_name='propositionvector',
-            index=models.Index(fields=['space', 'learner'], name='vector_by_space_and_learner'),
+            model_name="propositionvector",
+            index=models.Index(fields=["space", "learner"], name="vector_by_space_and_learner"),
         ),
         migrations.AddConstraint(
-            model_name='propositionvector',
-            constraint=models.UniqueConstraint(fields=('space', 'proposition'), name='one_vector_per_space_and_proposition'),
+            model_name="propositionvector",
+            constraint=models.UniqueConstraint(
+                fields=("space", "proposition"), name="one_vector_per_space_and_proposition"
+            ),
         ),
         migrations.AddConstraint(
-            model_name='steer',
-            constraint=models.CheckConstraint(condition=models.Q(('status__in', ('preparing', 'ready', 'offered', 'delivered', 'empty', 'failed'))), name='steer_status_known'),
+            model_name="steer",
+            constraint=models.CheckConstraint(
+                condition=models.Q(("status__in", ("preparing", "ready", "offered", "delivered", "empty", "failed"))),
+                name="steer_status_known",
+            ),
         ),
     ]
