@@ -1,0 +1,51 @@
+"""What must always hold of spaces, vectors and steers; each violation is one line of text."""
+
+from collections.abc import Iterator
+
+from django.db import connection
+
+from coverage.view import count_tokens
+
+from .models import EmbeddingSpace, Steer
+from .selection import MAX_LINES
+from .steers import steer_id
+
+FOREIGN_VECTORS = """
+SELECT v.id, v.proposition_id FROM graphctx_propositionvector v
+JOIN graphctx_proposition p ON p.id = v.proposition_id WHERE v.learner_id <> p.learner_id
+"""
+MISSHAPEN_VECTORS = """
+SELECT v.proposition_id, s.name, s.dimension, vector_dims(v.embedding), vector_norm(v.embedding)
+FROM graphctx_propositionvector v JOIN graphctx_embeddingspace s ON s.id = v.space_id
+WHERE vector_dims(v.embedding) <> s.dimension OR abs(vector_norm(v.embedding) - 1) > 0.001
+"""
+
+
+def check() -> Iterator[str]:
+    """Violations of graph context: whose vectors they are and of what shape, the active space, what steers hold."""
+    with connection.cursor() as cursor:
+        cursor.execute(FOREIGN_VECTORS)
+        for vector, proposition in cursor.fetchall():
+            yield f"vector {vector}: its learner is not that of its proposition {proposition}"
+        cursor.execute(MISSHAPEN_VECTORS)
+        for proposition, space, dimension, found, length in cursor.fetchall():
+            yield (
+                f"proposition {proposition}: its vector in {space} has {found} dimensions and length {length:.4f}, "
+                f"not {dimension} and 1"
+            )
+    if EmbeddingSpace.objects.exists() and not EmbeddingSpace.objects.filter(active=True).exists():
+        yield "no embedding space is active"
+    for steer in Steer.objects.iterator(chunk_size=500):
+        yield from _steer(steer)
+
+
+def _steer(steer: Steer) -> Iterator[str]:
+    where = f"steer of chat {steer.chat_id}"
+    if steer.pk != steer_id(steer.chat_id):
+        yield f"{where}: its id does not follow from the chat's"
+    if steer.tokens != count_tokens(steer.text) or steer.tokens > steer.budget:
+        yield f"{where}: {steer.tokens} tokens stored, {count_tokens(steer.text)} in its text, {steer.budget} allowed"
+    if steer.count != len(steer.items) or steer.count > MAX_LINES:
+        yield f"{where}: {steer.count} lines stored, {len(steer.items)} kept, {MAX_LINES} allowed"
+    if steer.status in (Steer.Status.READY, Steer.Status.OFFERED, Steer.Status.DELIVERED) and not steer.text:
+        yield f"{where}: {steer.status}, but there is no text"
