@@ -36,7 +36,7 @@ _PREPOSITIONS = (
     "|under|during|through|thanks to|due to|besides|instead of|apart from|and|but|or|despite|even if|only|against|beyond|compared to"
 )
 ANAPHORA = rx(
-    rf"(?:{_PRONOUNS})\b(?!-)",
+    rf"(?:{_PRONOUNS})\b(?!-| turn(?:s|ed) out)",
     r"(?:each|none|all|most|some|many|one|two|both|either|neither|any|part) of (?:them|these|those|this|that|which|it)\b",
     r"one (?:way|reason|option|example|thing|more|last|such|is|sentence|of the results)\b",
     r"some (?:are|do|have)\b",
@@ -74,9 +74,9 @@ VAGUE = rx(
     r"(?:on|about|regarding|concerning|for|as for) [^:,]{3,30}: ",
     r"(?:sounds|looks|seems|makes|next steps?|first steps?)\b",
     r"important (?:is|are)\b",
-    r"the (?:\w+ )?(?:question|answer|problem|trick|catch)\b(?! that)",
+    r"the (?:\w+ )?(?:question|answer|problem|trick|catch)\b(?! that| is an? )",
     r"(?:two|three|four|several|some) (?:numbers|things|points|reasons|questions|caveats|ideas|words|remarks)\b",
-    r"[^,;:]{2,60} (?:can['’]t|don['’]t|isn['’]t|aren['’]t|won['’]t|doesn['’]t|cannot|(?:has|have|is|are|does|do|can) not|does|do|can)[,.]",
+    r"(?:[\w'’-]+ ){1,3}(?:can['’]t|don['’]t|isn['’]t|aren['’]t|won['’]t|doesn['’]t|cannot|(?:has|have|is|are|does|do|can) not|does|do|can)[,.]",
     r"there (?:is|are|was) (?:also )?(?:an?|another|one|two|three|several|many) (?:[\w-]+ ){0,2}(?:problems?|questions?|reasons?|points?|catch|ways?|options?|caveats?|things?|exceptions?|differences?)\b(?! (?:of|for|why)\b)",
     r"[^,;:]{2,40} (?:has|have|there are) (?:two|three|four|five|several|many|some|a few) (?:advantages|reasons|disadvantages|options|problems|effects|consequences|questions|caveats)[.]",
     r"(?:causes|signs|reasons|examples|options|steps|details|questions|results) (?:are|of|is)\b(?! \w+ing)",

@@ -13,7 +13,7 @@ _MONTHS = (
     "July", "August", "September", "October", "November", "December",
 )  # fmt: skip
 _SMALL = {"a": 1, "one": 1, "two": 2, "three": 3, "four": 4, "five": 5, "six": 6}
-_PREPOSITION = r"(?P<before>\b(?:by|until|till|before|after|from|since|due|for|on|in)\s+)?"
+_PREPOSITION = r"(?P<before>\b(?:by|until|till|before|after|from|since|due|for|on|in|of)\s+)?"
 _NOT_OWNED = r"(?!['’]s|\s*-)"
 
 _DAY = re.compile(

@@ -19,7 +19,7 @@ _FULL_STOP = re.compile(r"[.!。！.．]+[\"'”’»)\]」』]*$")
 _SUBORDINATE = re.compile(r"\b(?:if|so that|because|when|unless|until|since|although|while)\b.*?(?:,|$)", re.IGNORECASE)
 _SURELY_A_SENTENCE = 9
 # What a learner says about themselves may be this much shorter than an explanation.
-_OWN_SHORTER = 0.7
+_OWN_SHORTER = 0.6
 _LETTER = re.compile(r"[^\W\d_]")
 _QUOTED_START = re.compile(r"[\"“„«'‘「『(\[]")
 _CLOSERS = {"“": "”", "„": "“”", "«": "»", "「": "」", "(": ")", "[": "]", "（": "）"}

@@ -68,8 +68,8 @@ def detect_language(text: str, fallback: str = "und") -> str:
     scores = {code: sum(word in common for word in words) for code, common in COMMON_WORDS.items()}
     ranked = sorted(scores, key=lambda code: (-scores[code], code))
     best, second = ranked[0], ranked[1]
-    needed = 2 if len(words) < 40 else len(words) // 20
+    needed = min(2, 1 + len(words) // 8) if len(words) < _FEW else len(words) // 20
     close = fallback in scores and scores[fallback] * _CLEARLY > scores[best] > 0 and len(words) < _FEW
     if scores[best] < needed or close or (scores[best] == scores[second] and fallback in (best, second)):
-        return fallback
+        return fallback if fallback != "und" or scores["en"] < max(needed, scores[best]) else "en"
     return best

@@ -22,7 +22,7 @@ _CLAUSE_END = re.compile(
 )
 # The words of a cue itself, which say nothing about its object.
 _CUE_WORDS = (
-    "mix mixed mixing up confuse confused confusing get got keep forgetting believe agree think don't sure wrong right"
+    "mix mixed mixing up confuse confused confusing get got keep forgetting believe agree think don't sure wrong right lost unsure stuck unclear i'm i quite really still always keeps"
 ).split()
 
 

@@ -120,6 +120,7 @@ _WHICH_SUBJECT = re.compile(
 _WHAT_DOES = re.compile(
     r"(?:What|Who)(?P<adverb> (?:directly|mainly|usually))? (?P<verb>[a-z]+s|[a-z]+ed)(?P<rest> [^?]+)\?$"
 )
+_DO_QUESTION = re.compile(r"\b(?:do|does|did)\b")
 _PLACE = re.compile(r"(?:Where|In which [^?]*?|When) (?P<aux>do|does) (?P<rest>[^?]+)\?$")
 _BLANK = re.compile(r"_{2,}|\.{4,}|…{2,}|\[ *\]|\[blank\]", re.IGNORECASE)
 _SENTENCE_ANSWER = re.compile(r"\b(?:is|are|was|were|has|have|they|it|because)\b", re.IGNORECASE)
@@ -152,11 +153,15 @@ def _place_statement(match: re.Match[str], answer: str) -> str | None:
     """`Where does X run?` + `In the stroma` → `X runs in the stroma.`; None when the verb cannot be told."""
     words = match["rest"].split()
     verbs = [i for i, word in enumerate(words) if i > 0 and word in BASES]
-    if len(verbs) != 1 or not re.match(
+    if verbs and verbs[-1] != len(words) - 1 and len(verbs) > 1:
+        verbs = []
+    if "take place" in match["rest"]:
+        verbs = [words.index("take")]
+    if not verbs or not re.match(
         r"(?:in|on|at|from|inside|during|only|when|under|near|day|after|before)\b", answer, re.IGNORECASE
     ):
         return None
-    at = verbs[0]
+    at = verbs[-1]
     if match["aux"] == "does":
         words[at] = third_person(words[at])
     if words[-1] in {"from", "in", "at", "to"}:
@@ -178,10 +183,10 @@ def declarative(question: str, answer: str) -> str | None:
         if not rest.lower().startswith(("the ", "this ")) or re.search(r"\b(?:this|it|you|called)\b", rest):
             return None
         return f"{capitalised(rest)} {match['verb']} {_lower_first(answer)}"
-    if match := _WHICH_SUBJECT.match(question):
-        return f"The {match['noun']} that {match['verb']}{match['rest'] or ''} is {_lower_first(answer)}"
     if (match := _WHAT_DOES.match(question)) and match["verb"] not in {"is", "was", "does", "has"}:
         return f"{capitalised(answer)}{match['adverb'] or ''} {match['verb']}{match['rest']}"
+    if (match := _WHICH_SUBJECT.match(question)) and not _DO_QUESTION.search(question):
+        return f"The {match['noun']} that {match['verb']}{match['rest'] or ''} is {_lower_first(answer)}"
     return None
 
 

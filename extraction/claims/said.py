@@ -24,7 +24,7 @@ from extraction.claims.rewrite import about_learner
 from extraction.claims.safety import said_in_good_faith
 from extraction.claims.segment import plain, sentences
 from extraction.claims.taught import capitalised, ended, stripped
-from extraction.claims.verbs_en import has_finite_verb, states_something
+from extraction.claims.verbs_en import BASES, has_finite_verb, states_something
 from extraction.claims.words import content_words, tokens
 
 _KNOWS = re.compile(r"(?:i|we)(?:['’]ve| have)? (?:already |also )?(?:know|knew|learned|learnt)\b", re.IGNORECASE)
@@ -56,12 +56,21 @@ _ASIDE = re.compile(
     re.IGNORECASE,
 )
 _SPEAKS_OF_SELF = re.compile(r"\b(?:I|[Mm]y|me)\b(?! [A-Z])")
+_PASSING_VERBS = frozenset(
+    "need want see know think mean look try start stop go talk say get let take try discuss agree learn expect wait ask do".split()
+)
 _THEN = re.compile(r"then,? (?!it\b)", re.IGNORECASE)
 # "No more than three at once" is a limit without a verb.
 _BARE_LIMIT = re.compile(r"(?:no|not|never|at most|max|maximum|only|up to)\b", re.IGNORECASE)
 # "Open point: whether …" needs its label to be a sentence.
 _DEPENDENT = re.compile(r"(?:whether|if|who|how|when|where|which|what|why|that)\b", re.IGNORECASE)
 _JOINABLE = frozenset({"decision", "constraint", "working_assumption", "lesson", "fact"})
+
+
+def _we_do(text: str) -> bool:
+    """`We share a trailer …`: a known verb after "we" that tells how things are."""
+    words = tokens(text)[:3]
+    return words[:1] == ["we"] and any(word in BASES and word not in _PASSING_VERBS for word in words[1:])
 
 
 def _with_apostrophe(match: re.Match[str]) -> str:
@@ -226,7 +235,7 @@ class Statements:
     def _fact(self, text: str) -> tuple[str, str, str | None] | None:
         """A fact about the learner, about their project, or about the subject when the assistant confirmed it."""
         cues, language = self.cues, self.language
-        if starts(cues.about_self, text):
+        if starts(cues.about_self, text) or (language == "en" and _we_do(text)):
             lasting = _PASSING_TAIL.sub("", text) if language == "en" else text
             if matches(cues.never, lasting) or too_thin(lasting, language, bullet=True, least=2) is not None:
                 return None

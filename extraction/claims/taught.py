@@ -115,7 +115,7 @@ def from_term(text: str, cues: Cues, language: str) -> str | None:
         language == "en"
         and _NOUN_PHRASE.match(rest)
         and not has_finite_verb(tokens(_HEAD_END.split(rest)[0]))
-        and not re.search(r"(?:s|a|ae|i)$", term)
+        and not re.search(r"(?:[^sui]s|ata|eria|ae|[^aeou]i)$", term)
     ):
         return ended(f"{term} is {rest[0].lower()}{rest[1:]}", language)
     whole = ended(capitalised(rest), language)
