@@ -204,9 +204,9 @@ class ExtractionVersionAdmin(ReadOnlyAdmin):
             return None
         version = chosen[0]
         if version.status != ExtractionVersion.Status.SUCCEEDED:
-            self.message_user(request, f"{version.pk} failed and has no text to promote.", messages.ERROR)
+            self.message_user(request, f"Version {version.pk} failed and has no text to promote.", messages.ERROR)
         elif version.document.primary_id == version.pk:
-            self.message_user(request, f"{version.pk} is the primary already.", messages.INFO)
+            self.message_user(request, f"Version {version.pk} is the primary already.", messages.INFO)
         elif "confirmed" not in request.POST:
             return TemplateResponse(request, "admin/promote_confirm.html", self._confirmation(request, version))
         else:
@@ -235,7 +235,7 @@ class ExtractionVersionAdmin(ReadOnlyAdmin):
         except DocumentError as error:
             self.message_user(request, f"Nothing was changed: {error}.", messages.ERROR)
         else:
-            self.message_user(request, f"{version.pk} is in force now.", messages.SUCCESS)
+            self.message_user(request, f"Version {version.pk} is in force now.", messages.SUCCESS)
 
 
 @admin.register(Promotion)
