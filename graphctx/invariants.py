@@ -1,4 +1,4 @@
-"""What must always hold of spaces, vectors and steers; each violation is one line of text."""
+"""What must always hold of vectors and steers; each violation is one line of text."""
 
 from collections.abc import Iterator
 
@@ -6,7 +6,7 @@ from django.db import connection
 
 from coverage.view import count_tokens
 
-from .models import EmbeddingSpace, Steer
+from .models import Steer
 from .selection import MAX_LINES
 from .steers import steer_id
 
@@ -22,7 +22,7 @@ WHERE vector_dims(v.embedding) <> s.dimension OR abs(vector_norm(v.embedding) - 
 
 
 def check() -> Iterator[str]:
-    """Violations of graph context: whose vectors they are and of what shape, the active space, what steers hold."""
+    """Violations of graph context: whose vectors they are and of what shape, what steers hold."""
     with connection.cursor() as cursor:
         cursor.execute(FOREIGN_VECTORS)
         for vector, proposition in cursor.fetchall():
@@ -33,8 +33,6 @@ def check() -> Iterator[str]:
                 f"proposition {proposition}: its vector in {space} has {found} dimensions and length {length:.4f}, "
                 f"not {dimension} and 1"
             )
-    if EmbeddingSpace.objects.exists() and not EmbeddingSpace.objects.filter(active=True).exists():
-        yield "no embedding space is active"
     for steer in Steer.objects.iterator(chunk_size=500):
         yield from _steer(steer)
 

@@ -6,7 +6,7 @@ from coverage.models import Chat, Learner
 from coverage.services import IncomingMessage, put_messages
 from graphctx import steers
 from graphctx.invariants import check
-from graphctx.models import EmbeddingSpace, PropositionVector, Steer
+from graphctx.models import PropositionVector, Steer
 
 from .conftest import SOLAR, add_propositions
 
@@ -33,11 +33,6 @@ def test_a_vector_under_another_learner(steer: Steer, other_learner: Learner) ->
 def test_a_vector_of_another_shape(steer: Steer, embedding: list[float]) -> None:
     PropositionVector.objects.filter(pk=PropositionVector.objects.first().pk).update(embedding=embedding)
     assert [f"{len(embedding)} dimensions and length {embedding[0]:.4f}" in line for line in check()] == [True]
-
-
-def test_no_active_space(steer: Steer) -> None:
-    EmbeddingSpace.objects.update(active=False)
-    assert list(check()) == ["no embedding space is active"]
 
 
 @pytest.mark.parametrize(
