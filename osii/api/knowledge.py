@@ -23,6 +23,8 @@ from .shapes import reply
 
 router = Router(tags=["knowledge"])
 
+FILTERS = schemas.PropositionQuery.model_fields
+
 
 @router.post(
     "/context", response={200: schemas.ContextOut, **problems(403, 404, 503, body=True)}, summary="Context for a topic"
@@ -41,6 +43,12 @@ def context(request: ApiRequest, body: schemas.ContextIn) -> HttpResponse:
 @router.get("/propositions", response={200: schemas.PropositionPage, **problems(403, 404)}, summary="List propositions")
 def propositions(request: ApiRequest, query: Query[schemas.PropositionQuery]) -> HttpResponse:
     """Newest first, each with its evidence. A staff token that names no learner lists those of all."""
+    # A mistyped filter would list everything.
+    unknown = [
+        field_error(name, "there is no such filter", where="query") for name in request.GET if name not in FILTERS
+    ]
+    if unknown:
+        raise invalid(unknown)
     rows = own_propositions(request)
     if query.learner is not None:
         rows = rows.filter(learner=find_learner(request, query.learner, where="query"))
