@@ -6,6 +6,7 @@ reached the row stays ``queued`` and the reconciler enqueues it later; the calle
 """
 
 import logging
+import threading
 from collections.abc import Callable
 
 import django_rq
@@ -22,6 +23,10 @@ QUEUES = (CHATS, LIBRARY)
 
 JOB_TIMEOUT_SECONDS = 24 * 3600
 """RQ's own timeout is a last resort; a run has its own lease and limits."""
+
+
+stop_requested = threading.Event()
+"""Set when this worker process was told to stop: a long job hands its work back at its next step."""
 
 
 def enqueue_on_commit(queue: str, function: Callable[..., object], *args: object, job_id: str) -> None:

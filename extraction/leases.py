@@ -14,6 +14,8 @@ from django.db import DatabaseError, connection
 from django.db.models import F
 from django.utils import timezone
 
+from coverage.queueing import stop_requested
+
 from .models import Run
 
 logger = logging.getLogger(__name__)
@@ -25,6 +27,10 @@ class LeaseLost(Exception):
 
 class RunAborted(Exception):
     """Someone asked for this run to stop."""
+
+
+class WorkerStopping(Exception):
+    """This process was told to stop: the run goes back to the queue, and nobody is to blame."""
 
 
 def claim(run_id: UUID) -> Run | None:
@@ -91,7 +97,9 @@ class Lease:
             self._stop.set()
 
     def checkpoint(self) -> None:
-        """Between steps: raise when the run was aborted or is no longer ours."""
+        """Between steps: raise when the run was aborted or is no longer ours, or this process is to stop."""
+        if stop_requested.is_set():
+            raise WorkerStopping(f"run {self._run_id} goes back to the queue")
         if self._lost.is_set():
             raise LeaseLost(f"run {self._run_id} is no longer ours")
         row = Run.objects.filter(pk=self._run_id).values("attempt_token", "status", "abort_requested_at").first()

@@ -2,9 +2,11 @@
 
 import uuid
 from collections.abc import Sequence
+from uuid import UUID
 
 from django.conf import settings
 from django.db.models import QuerySet
+from django.utils import timezone
 
 from coverage.batches import context_before, first_batch
 from coverage.models import Chat, Message, MessageCoverage
@@ -99,3 +101,10 @@ def read_only_context(chat: Chat, first_position: int) -> list[Message]:
     # Every message with content takes at least one token, so no more than ``budget`` of them can fit.
     before = Message.objects.filter(chat=chat, position__lt=first_position, tokens__gt=0).order_by("-position")
     return context_before(before[:budget].iterator(chunk_size=50), budget)
+
+
+def abandon_open_batches(chat_id: UUID) -> None:
+    """Close what a run that stops leaves open: the batch is lost, its messages stay uncovered, no failure is counted."""
+    Batch.objects.filter(chat=chat_id, status=Batch.Status.RUNNING).update(
+        status=Batch.Status.ABORTED, finished_at=timezone.now()
+    )

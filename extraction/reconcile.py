@@ -14,7 +14,8 @@ from rq.registry import clean_registries
 from coverage.queueing import QUEUES
 from graphctx.steers import enqueue_waiting
 
-from .models import Batch, Run
+from .models import Run
+from .planning import abandon_open_batches
 from .services import enqueue_run
 
 logger = logging.getLogger(__name__)
@@ -72,9 +73,7 @@ def _recover(run: Run) -> str:
         if not taken:
             return "kept"
         if ends:
-            Batch.objects.filter(run=run, status=Batch.Status.RUNNING).update(
-                status=Batch.Status.ABORTED, finished_at=timezone.now()
-            )
+            abandon_open_batches(run.chat_id)
             return "ended"
         enqueue_run(run)
     logger.info("Run %s lost its worker %s and waits again", run.pk, run.held_by)

@@ -16,7 +16,7 @@ from coverage.models import Chat, Message
 from coverage.services import lock_chat
 
 from . import environment, planning
-from .leases import Lease, LeaseLost, RunAborted, claim
+from .leases import Lease, LeaseLost, RunAborted, WorkerStopping, claim
 from .merge import checkpoint
 from .models import Batch, ReferenceEnvironment, Run
 from .staging import BatchStaging
@@ -41,6 +41,7 @@ def execute(run_id: UUID, on_batch: Callable[[Batch], None] = lambda batch: None
     with Lease(run) as lease:
         try:
             while (batch := _next_batch(run, lease)) is not None:
+                lease.checkpoint()
                 _execute_batch(batch, lease)
                 batch.refresh_from_db()
                 on_batch(batch)
@@ -48,7 +49,9 @@ def execute(run_id: UUID, on_batch: Callable[[Batch], None] = lambda batch: None
             logger.warning("%s; leaving it to its new holder", error)
         except RunAborted:
             _end_aborted(run)
-        except KeyboardInterrupt:
+        except WorkerStopping:
+            _hand_back(run)
+        except (KeyboardInterrupt, SystemExit):
             _end_aborted(run)
             raise
     run.refresh_from_db()
@@ -92,7 +95,7 @@ def _execute_batch(batch: Batch, lease: Lease) -> None:
         if not staging.finished:
             raise BatchFailed("the worker stopped without finish_extraction")
         checkpoint(batch, staging, tools.refusals, tools.calls, lease.guard)
-    except (LeaseLost, RunAborted, DatabaseError):
+    except (LeaseLost, RunAborted, WorkerStopping, DatabaseError):
         raise
     except Exception as error:
         logger.warning("Batch %s failed: %s", batch.pk, error, exc_info=not isinstance(error, BatchFailed))
@@ -128,6 +131,12 @@ def _end_aborted(run: Run) -> None:
             status=Run.Status.ABORTED, finished_at=timezone.now()
         )
         if ended:
-            Batch.objects.filter(chat=run.chat_id, status=Batch.Status.RUNNING).update(
-                status=Batch.Status.ABORTED, finished_at=timezone.now()
-            )
+            planning.abandon_open_batches(run.chat_id)
+
+
+def _hand_back(run: Run) -> None:
+    """The run waits again, for the reconciler to enqueue; the batch in flight is lost and counts against nobody."""
+    with transaction.atomic():
+        held = Run.objects.filter(pk=run.pk, attempt_token=run.attempt_token, status=Run.Status.RUNNING)
+        if held.update(status=Run.Status.QUEUED, attempt_token=None, lease_expires_at=None, queued_at=timezone.now()):
+            planning.abandon_open_batches(run.chat_id)

@@ -19,6 +19,7 @@ from coverage.services import lock_chat, settle
 from .jobs import run_chat
 from .locking import with_runs_locked
 from .models import Batch, Run
+from .planning import abandon_open_batches
 from .selectors import due_tokens, message_states
 from .workers import worker_names
 
@@ -88,16 +89,10 @@ def _abort(chat: Chat) -> bool:
         status=Run.Status.ABORTED, abort_requested_at=now, finished_at=now
     )
     if waiting:
-        _abort_batches(chat.pk)
+        # A run that was recovered and waits may have left its batch open.
+        abandon_open_batches(chat.pk)
     running = Run.objects.filter(chat=chat, status=Run.Status.RUNNING).update(abort_requested_at=now)
     return bool(waiting or running)
-
-
-def _abort_batches(chat_id: UUID) -> None:
-    """A run that was recovered and waits may have left its batch open."""
-    Batch.objects.filter(chat=chat_id, status=Batch.Status.RUNNING).update(
-        status=Batch.Status.ABORTED, finished_at=timezone.now()
-    )
 
 
 def retry_parked(batch_ids: Iterable[UUID]) -> int:

@@ -16,6 +16,8 @@ from rq.job import Job
 from rq.queue import Queue
 from rq.utils import now
 
+from coverage import queueing
+
 log = logging.getLogger(__name__)
 
 BEAT_SECONDS = 10
@@ -30,6 +32,10 @@ class WarmWorker(SimpleWorker):
     def __init__(self, *args, **kwargs) -> None:
         super().__init__(*args, worker_ttl=LIFE_SECONDS, **kwargs)
         self._ended = threading.Event()
+
+    def handle_warm_shutdown_request(self) -> None:
+        super().handle_warm_shutdown_request()
+        queueing.stop_requested.set()
 
     def get_heartbeat_ttl(self, job: Job) -> int:
         return LIFE_SECONDS

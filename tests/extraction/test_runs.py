@@ -264,11 +264,22 @@ class AsksToAbort:
         checkpoint()
 
 
+class IsToldToStop:
+    """Its process gets SIGTERM while it explores."""
+
+    name = "is-told-to-stop"
+    version = "1"
+
+    def run(self, overview: dict, tools: object, checkpoint: object) -> None:
+        leases.stop_requested.set()
+        checkpoint()
+
+
 @pytest.fixture
 def _more_workers(monkeypatch: pytest.MonkeyPatch) -> None:
     from extraction import workers
 
-    more = {worker.name: f"{__name__}:{worker.__name__}" for worker in (LosesItsRun, AsksToAbort)}
+    more = {worker.name: f"{__name__}:{worker.__name__}" for worker in (LosesItsRun, AsksToAbort, IsToldToStop)}
     monkeypatch.setattr(workers, "_REGISTRY", workers._REGISTRY | more)
 
 
@@ -291,6 +302,20 @@ def test_abort_loses_the_batch_in_flight_and_nothing_else() -> None:
     assert Batch.objects.filter(run=run).get().status == Batch.Status.ABORTED
     assert list(states(chat).values()) == ["covered", "covered", "covered", "uncovered"]
     assert execute(chat).status == Run.Status.SUCCEEDED
+
+
+@pytest.mark.usefixtures("_more_workers")
+def test_a_worker_that_is_told_to_stop_hands_its_run_back_and_nobody_is_to_blame() -> None:
+    chat = factories.chat(message("a", "Tea has caffeine."))
+    try:
+        run = execute(chat, worker="is-told-to-stop")
+    finally:
+        leases.stop_requested.clear()
+    assert (run.status, run.recoveries, run.attempt_token) == (Run.Status.QUEUED, 0, None)
+    assert Batch.objects.get().failures == 0
+    assert states(chat) == {"a": "uncovered"}
+    Run.objects.update(worker="sentences")
+    assert runs.execute(run.pk).status == Run.Status.SUCCEEDED
 
 
 def test_a_waiting_run_is_aborted_at_once() -> None:
