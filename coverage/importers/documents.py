@@ -3,18 +3,21 @@
 The layout comes from the content. Formats read items; what could not be read arrives as an item with an error.
 """
 
-import json
 from collections.abc import Iterator
 from contextlib import suppress
 from dataclasses import dataclass
 from enum import StrEnum
+from itertools import islice
 from typing import Any, BinaryIO
 
 from .jsontext import MAX_VALUE, BrokenText, JsonText, MalformedValue, elements, fields, parse
 from .sources import Source
+from .streams import PackedFileError, position
 
 # Fields of a top-level object whose array holds the conversations.
 WRAPPERS = ("chats", "conversations")
+# An element of such an array with these fields is a turn: then the object is one conversation, and wraps nothing.
+_TURN = {"from", "value"}
 # JSON Lines are told apart from one JSON text by their first line; a longer first line means one JSON text.
 _FIRST_LINE = 32 * 1024 * 1024
 _CUT_OFF = "the file may be cut off: get it again, or repair it"
@@ -71,20 +74,22 @@ class Document:
             if self.layout is Layout.LINES:
                 yield from self._lines(stream)
             else:
-                yield from self._values(JsonText(stream))
+                yield from self._values(stream)
 
-    def _values(self, text: JsonText) -> Iterator[Item]:
+    def _values(self, stream: BinaryIO) -> Iterator[Item]:
         number = 0
         try:
+            text = JsonText(stream)
             for raw in self._raw_values(text):
                 number += 1
-                self.bytes_read = text.offset
+                self.bytes_read = position(stream, text.offset)
                 yield _item(number, raw)
             if self.layout is not Layout.OBJECTS and text.peek():
                 raise BrokenText("there is more text behind the end of the JSON", text.offset)
         except BrokenText as error:
-            reason = f"{error.reason} (byte {error.offset:,})"
-            yield Item(number + 1, error=f"{reason}; nothing from here on was read", remedy=_CUT_OFF, last=True)
+            yield _last_item(number + 1, f"{error.reason} (byte {error.offset:,})", _CUT_OFF)
+        except PackedFileError as error:
+            yield _last_item(number + 1, error.strerror, error.remedy)
 
     def _raw_values(self, text: JsonText) -> Iterator[bytes]:
         if self.layout is Layout.ARRAY:
@@ -100,13 +105,17 @@ class Document:
                 yield text.take()
 
     def _lines(self, stream: BinaryIO) -> Iterator[Item]:
-        number = 0
-        while line := stream.readline(MAX_VALUE):
-            number += 1
-            self.bytes_read += len(line)
-            line = line.removeprefix(b"\xef\xbb\xbf") if number == 1 else line
-            if line.strip():
-                yield _item(number, line)
+        number = offset = 0
+        try:
+            while line := stream.readline(MAX_VALUE):
+                number += 1
+                offset += len(line)
+                self.bytes_read = position(stream, offset)
+                line = line.removeprefix(b"\xef\xbb\xbf") if number == 1 else line
+                if line.strip():
+                    yield _item(number, line)
+        except PackedFileError as error:
+            yield _last_item(number + 1, error.strerror, error.remedy)
 
 
 def _item(number: int, raw: bytes) -> Item:
@@ -116,15 +125,19 @@ def _item(number: int, raw: bytes) -> Item:
         return Item(number, error=str(error), remedy="correct it, or remove it")
 
 
+def _last_item(number: int, reason: str, remedy: str) -> Item:
+    return Item(number, error=f"{reason}; nothing from here on was read", remedy=remedy, last=True)
+
+
 def open_document(source: Source) -> Document:
     """Find the layout of a file. Raises UnreadableFile with a reason for people, or OSError."""
     with source.open() as stream:
-        head = stream.read(4)
+        head = stream.peek(4)[:4]
         if head.startswith((b"\xff\xfe", b"\xfe\xff")):
             raise UnreadableFile("it is UTF-16 text", "save it as UTF-8")
-        stream.seek(0)
-        text = JsonText(stream)
-        first = text.peek()
+        if source.looks_like_zip and head.startswith(b"PK"):
+            raise UnreadableFile("it is an archive inside another one", "unpack the outer one, and import the folder")
+        first = JsonText(stream).peek()
     if not first:
         raise NotJson("it is empty", "export it again")
     if first == "[":
@@ -148,23 +161,41 @@ def _is_lines(source: Source) -> bool:
                 lines.append(line.removeprefix(b"\xef\xbb\xbf"))
     first = _object(lines[0])
     if first is not None:
-        return not any(isinstance(first.get(name), list) for name in WRAPPERS)
+        return not any(_wraps_conversations(first.get(name)) for name in WRAPPERS)
     return len(lines) > 1 and _object(lines[1]) is not None
 
 
 def _object(line: bytes) -> dict[str, Any] | None:
-    with suppress(MalformedValue):
-        value = parse(line)
-        return value if isinstance(value, dict) else None
-    return None
+    value = _value(line)
+    return value if isinstance(value, dict) else None
+
+
+def _wraps_conversations(value: Any) -> bool:
+    return isinstance(value, list) and not (value and _is_turn(value[0]))
+
+
+def _is_turn(value: Any) -> bool:
+    return isinstance(value, dict) and value.keys() >= _TURN
 
 
 def _wrapper(source: Source) -> str:
     """The field of the top-level object whose array holds the conversations; ``""`` when it is one conversation."""
-    with source.open() as stream, suppress(BrokenText, MalformedValue, json.JSONDecodeError):
+    with source.open() as stream, suppress(BrokenText, MalformedValue):
         text = JsonText(stream)
         for name in fields(text):
             if name in WRAPPERS and text.peek() == "[":
-                return name
+                return "" if _begins_with_turn(text) else name
             text.take()
     return ""
+
+
+def _begins_with_turn(text: JsonText) -> bool:
+    with suppress(BrokenText):
+        return any(_is_turn(_value(raw)) for raw in islice(elements(text), 1))
+    return False
+
+
+def _value(raw: bytes) -> Any:
+    with suppress(MalformedValue):
+        return parse(raw)
+    return None

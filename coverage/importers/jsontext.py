@@ -5,6 +5,7 @@ arrives exactly as it was written (lone surrogates and NUL included, for the mes
 size are read, and a value that is not valid JSON spoils itself alone.
 """
 
+import io
 import json
 import re
 from collections.abc import Iterator
@@ -40,7 +41,8 @@ class JsonText:
     """A cursor over a JSON text. Every method that reads raises BrokenText where it cannot go on."""
 
     def __init__(self, stream: BinaryIO):
-        self._stream = stream
+        # Of a stream that fails in its middle, ``read`` would lose what came before.
+        self._read = stream.read1 if isinstance(stream, io.BufferedReader) else stream.read
         self._buffer = bytearray()
         self._at = 0
         self._dropped = 0
@@ -55,7 +57,7 @@ class JsonText:
     def _more(self) -> bool:
         """Read on, twice as much each time one value needs it; False at the end of the text."""
         size = min(max(_FIRST_READ, len(self._buffer) - self._at), _LARGEST_READ)
-        piece = self._stream.read(size)
+        piece = self._read(size)
         if self._at > _FIRST_READ:
             self._drop()
         self._buffer += piece

@@ -1,7 +1,6 @@
 """Import chats from files and folders: one transaction per conversation, so nothing is ever half written."""
 
-import os
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Generator, Iterable, Iterator
 from dataclasses import dataclass, field
 from datetime import datetime
 from uuid import UUID
@@ -11,11 +10,12 @@ from django.db import DataError, IntegrityError, transaction
 from coverage import services
 from coverage.models import Chat, Message
 
-from . import sources
+from . import archives, sources
 from .documents import NotJson, UnreadableFile, open_document
 from .formats import FORMATS, NAMES, Format, UnknownFormat, detect
 from .manifest import manifest_problems
 from .records import ParsedChat, Problem, Skipped
+from .streams import PackedFileError
 from .values import printable
 
 DEFAULT_LEARNER = "me"
@@ -53,14 +53,14 @@ Report = ChatReport | Problem | Skipped
 
 
 def import_paths(
-    paths: Iterable[str | os.PathLike[str]],
+    paths: Iterable[sources.Given],
     *,
     format: str = "auto",
     learner: str = "",
     dry_run: bool = False,
     on_progress: Progress | None = None,
 ) -> Iterator[Report]:
-    """Import every conversation in the files and folders; yields a report of each as it is done.
+    """Import every conversation in the files, folders and archives; yields a report of each as it is done.
 
     ``format`` is "auto" (found from the content, file by file) or a name from ``formats.NAMES``. All chats go to
     ``learner``; if it is empty, to the learner whom the file names, else to "me". With ``dry_run`` everything is done
@@ -76,17 +76,29 @@ def import_paths(
             yield found
         elif isinstance(found, sources.Folder):
             yield from run.folder(found)
+        elif sources.is_zip(found):
+            yield from run.archive(found)
         else:
             yield from run.file(found)
 
 
-def total_bytes(paths: Iterable[str | os.PathLike[str]]) -> int:
-    """The size of all files that the paths name, for a progress bar."""
+def total_bytes(paths: Iterable[sources.Given]) -> int:
+    """The size of all files that the paths name, those in archives unpacked, for a progress bar."""
     total = 0
     for found in sources.find(paths):
-        files = found.files if isinstance(found, sources.Folder) else (found,)
-        total += sum(file.size for file in files if isinstance(file, sources.Source))
+        if isinstance(found, sources.Folder):
+            total += sum(file.size for file in found.files) + sum(_archive_bytes(source) for source in found.archives)
+        elif isinstance(found, sources.Source):
+            total += _archive_bytes(found) if sources.is_zip(found) else found.size
     return total
+
+
+def _archive_bytes(source: sources.Source) -> int:
+    try:
+        with archives.opened(source) as (folder, _):
+            return sum(file.size for file in folder.files)
+    except OSError:
+        return 0
 
 
 @dataclass(slots=True)
@@ -110,6 +122,30 @@ class _Import:
 
     def folder(self, folder: sources.Folder) -> Iterator[Report]:
         """All files of a folder; one without any chat is a problem unless its files told theirs."""
+        useful = yield from self._files(folder)
+        for source in folder.archives:
+            for report in self.archive(source):
+                useful = useful or not isinstance(report, Skipped)
+                yield report
+        if not useful:
+            yield Problem(folder.label, "", "the folder holds no chats", "give the folder with the export in it")
+
+    def archive(self, source: sources.Source) -> Iterator[Report]:
+        """All files of a zip archive. One that was named must hold chats."""
+        try:
+            with archives.opened(source) as (folder, problems):
+                yield from problems
+                useful = yield from self._files(folder)
+                if source.named and not useful and not problems:
+                    yield Problem(source.label, "", "the archive holds no chats", "give the archive of the export")
+        except OSError as error:
+            if source.named or source.looks_like_zip:
+                yield _unreadable_file(source, error)
+            else:
+                yield Skipped(source.label, "it is not a zip archive")
+
+    def _files(self, folder: sources.Folder) -> Generator[Report, None, bool]:
+        """Reports of all files of a folder; returns whether there was anything but files of other kinds."""
         useful = False
         for source in folder.files:
             for report in self.file(source):
@@ -118,8 +154,7 @@ class _Import:
         for report in manifest_problems(folder):
             useful = True
             yield report
-        if not useful:
-            yield Problem(folder.label, "", "the folder holds no chats", "give the folder with the export in it")
+        return useful
 
     def file(self, source: sources.Source) -> Iterator[Report]:
         """One file. Whatever is wrong with it is reported, and the import goes on with the next."""
@@ -134,7 +169,7 @@ class _Import:
         except UnreadableFile as error:
             yield _unreadable(source, error)
         except OSError as error:
-            yield Problem(source.label, "", f"it cannot be read: {error.strerror or error}", "check the file")
+            yield _unreadable_file(source, error)
         self._on_progress(max(0, source.size - counted))
 
     def _chat(self, parsed: ParsedChat, chosen: Format) -> ChatReport:
@@ -175,6 +210,12 @@ class _Import:
         reason = f"the id {printable(parsed.external_id)!r} was already used by {place}"
         report.problems.append(Problem(parsed.source, parsed.where, reason, "the first is kept; give it its own id"))
         return True
+
+
+def _unreadable_file(source: sources.Source, error: OSError) -> Problem:
+    if isinstance(error, PackedFileError):
+        return Problem(source.label, "", error.strerror, error.remedy)
+    return Problem(source.label, "", f"it cannot be read: {error.strerror or error}", "check the file")
 
 
 def _unreadable(source: sources.Source, error: UnreadableFile) -> Problem | Skipped:

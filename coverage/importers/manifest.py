@@ -19,14 +19,15 @@ def manifest_problems(folder: Folder) -> Iterator[Problem]:
     for source in folder.files:
         if source.name != NAME or source.size > _LARGEST:
             continue
-        present = {other.name for other in folder.files if other.path.parent == source.path.parent}
+        present = {other.name for other in folder.files if other.folder == source.folder}
         for shard in sorted(_shards(_read(source)) - present):
             yield Problem(source.label, "", f"it names {shard}, which is missing", "unpack the whole export")
 
 
 def _read(source: Source) -> Any:
     try:
-        return json.loads(source.path.read_bytes())
+        with source.open() as stream:
+            return json.loads(stream.read(_LARGEST))
     except (OSError, ValueError, RecursionError):
         return None
 

@@ -1,61 +1,156 @@
-"""The files to import from: named ones, and those found in folders."""
+"""The files to import from: named ones, those found in folders, in archives, and standard input."""
 
+import io
 import os
 import stat
+import tempfile
+from abc import ABC, abstractmethod
 from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
-from pathlib import Path
+from pathlib import Path, PurePath
+from shutil import copyfileobj
 from typing import BinaryIO
 
 from .records import Problem
+from .streams import unpacked
 
 JSON_NAMES = (".json", ".jsonl", ".ndjson")
+STANDARD_INPUT = "standard input"
 # Left behind by archivers and operating systems beside the real files.
-_CLUTTER = {"__MACOSX", "Thumbs.db", "desktop.ini"}
+CLUTTER = {"__MACOSX", "Thumbs.db", "desktop.ini"}
+# How a zip archive begins; the second is one without any member.
+_ZIP_MAGIC = (b"PK\x03\x04", b"PK\x05\x06")
+_COPY_AT_ONCE = 1024 * 1024
 
 
-@dataclass(frozen=True, slots=True)
-class Source:
-    """One file that can be opened any number of times. ``named`` is False for files found in a folder."""
+class Source(ABC):
+    """One file that can be opened any number of times.
 
-    path: Path
-    label: str
-    named: bool = True
+    ``named`` is False for files found in a folder or an archive. ``folder`` is equal for files that lie together.
+    ``size`` is in bytes as they are stored, 0 when the file cannot be read.
+    """
+
+    def __init__(self, label: str, file_name: str, folder: str, *, named: bool):
+        self.label = label
+        self.file_name = file_name
+        self.folder = folder
+        self.named = named
 
     @property
     def name(self) -> str:
-        return self.path.name
+        """The file's name without its folder, and as it was before it was packed with gzip."""
+        return self.file_name.removesuffix(".gz")
+
+    @property
+    def looks_like_json(self) -> bool:
+        """By its name; only decides whether a broken file *in a folder* is worth a complaint."""
+        return PurePath(self.name).suffix.lower() in JSON_NAMES
+
+    @property
+    def looks_like_zip(self) -> bool:
+        """By its name; office documents and programs are zip archives too."""
+        return PurePath(self.file_name).suffix.lower() == ".zip"
+
+    @property
+    @abstractmethod
+    def size(self) -> int: ...
+
+    @abstractmethod
+    def open_stored(self) -> io.BufferedReader:
+        """The bytes as they are stored. Raises OSError."""
+
+    def open(self) -> io.BufferedReader:
+        """The content, unpacked where it is gzip. Raises OSError."""
+        return unpacked(self.open_stored())
+
+
+class File(Source):
+    """A file on disk."""
+
+    def __init__(self, path: Path, label: str, *, named: bool = True):
+        super().__init__(label, path.name, str(path.parent), named=named)
+        self.path = path
 
     @property
     def size(self) -> int:
-        """Bytes, 0 when the file cannot be read."""
         try:
             return self.path.stat().st_size
         except OSError:
             return 0
 
-    @property
-    def looks_like_json(self) -> bool:
-        """By its name; only decides whether a broken file *in a folder* is worth a complaint."""
-        return self.path.suffix.lower() in JSON_NAMES
-
-    def open(self) -> BinaryIO:
-        """Raises OSError."""
+    def open_stored(self) -> io.BufferedReader:
         return self.path.open("rb")
+
+
+class Spool(Source):
+    """What came in on a stream that can be read only once, kept in a file without a name."""
+
+    def __init__(self, file: BinaryIO, label: str):
+        super().__init__(label, "", "", named=True)
+        self._file = file
+
+    @property
+    def size(self) -> int:
+        return os.fstat(self._file.fileno()).st_size
+
+    def open_stored(self) -> io.BufferedReader:
+        return io.BufferedReader(_View(self._file.fileno()), 256 * 1024)
+
+
+class _View(io.RawIOBase):
+    """A reader of an open file with a position of its own, so that several can read at once."""
+
+    def __init__(self, descriptor: int):
+        self._descriptor = descriptor
+        self._at = 0
+
+    def readable(self) -> bool:
+        return True
+
+    def seekable(self) -> bool:
+        return True
+
+    def seek(self, offset: int, whence: int = os.SEEK_SET) -> int:
+        starts = {os.SEEK_SET: 0, os.SEEK_CUR: self._at, os.SEEK_END: os.fstat(self._descriptor).st_size}
+        self._at = max(0, starts[whence] + offset)
+        return self._at
+
+    def readinto(self, buffer: bytearray | memoryview) -> int:
+        piece = os.pread(self._descriptor, len(buffer), self._at)
+        buffer[: len(piece)] = piece
+        self._at += len(piece)
+        return len(piece)
+
+
+@contextmanager
+def spooled(stream: BinaryIO, label: str = STANDARD_INPUT) -> Iterator[Spool]:
+    """A stream as a source: its content lies in a temporary file that nobody else can see, and is gone afterwards."""
+    with tempfile.TemporaryFile() as file:
+        copyfileobj(stream, file, _COPY_AT_ONCE)
+        file.flush()
+        yield Spool(file, label)
 
 
 @dataclass(frozen=True, slots=True)
 class Folder:
-    """A named folder and the files in it, in the order of their names."""
+    """A folder and the files in it, in the order of their names; zip archives apart."""
 
     label: str
     files: tuple[Source, ...]
+    archives: tuple[Source, ...] = ()
 
 
-def find(paths: Iterable[str | os.PathLike[str]]) -> Iterator[Source | Folder | Problem]:
+Given = str | os.PathLike[str] | Source
+
+
+def find(paths: Iterable[Given]) -> Iterator[Source | Folder | Problem]:
     """What the paths name. A file that several of them reach is taken once, where it comes first."""
     seen: set[Path] = set()
     for given in paths:
+        if isinstance(given, Source):
+            yield given
+            continue
         path = Path(given)
         label = str(given)
         try:
@@ -64,11 +159,20 @@ def find(paths: Iterable[str | os.PathLike[str]]) -> Iterator[Source | Folder | 
             yield Problem(label, "", _why(error), "check the path")
             continue
         if stat.S_ISDIR(mode):
-            yield Folder(label, tuple(source for source in _walk(path) if _first_time(source.path, seen)))
+            yield _folder(path, label, seen)
         elif not stat.S_ISREG(mode):
             yield Problem(label, "", "is neither a file nor a folder", "give a file or a folder")
         elif _first_time(path, seen):
-            yield Source(path, label)
+            yield File(path, label)
+
+
+def is_zip(source: Source) -> bool:
+    """Whether the content is a zip archive. False when it cannot be read: reading it will tell why."""
+    try:
+        with source.open_stored() as stream:
+            return stream.read(4) in _ZIP_MAGIC
+    except OSError:
+        return False
 
 
 def _why(error: Exception) -> str:
@@ -85,10 +189,16 @@ def _first_time(path: Path, seen: set[Path]) -> bool:
     return True
 
 
-def _walk(folder: Path) -> Iterator[Source]:
+def _folder(path: Path, label: str, seen: set[Path]) -> Folder:
+    found = [source for source in _walk(path) if _first_time(source.path, seen)]
+    archives = tuple(source for source in found if is_zip(source))
+    return Folder(label, tuple(source for source in found if source not in archives), archives)
+
+
+def _walk(folder: Path) -> Iterator[File]:
     for root, folders, names in os.walk(folder):
-        folders[:] = sorted(name for name in folders if not name.startswith(".") and name not in _CLUTTER)
+        folders[:] = sorted(name for name in folders if not name.startswith(".") and name not in CLUTTER)
         for name in sorted(names):
             path = Path(root) / name
-            if not name.startswith(".") and name not in _CLUTTER and path.is_file():
-                yield Source(path, str(path), named=False)
+            if not name.startswith(".") and name not in CLUTTER and path.is_file():
+                yield File(path, str(path), named=False)

@@ -8,7 +8,7 @@ from typing import Any
 from coverage.importers.documents import open_document
 from coverage.importers.formats import detect
 from coverage.importers.records import ParsedChat, Problem
-from coverage.importers.sources import Source
+from coverage.importers.sources import File
 
 
 def write(path: Path, content: Any, *, lines: bool = False) -> Path:
@@ -24,12 +24,12 @@ def write(path: Path, content: Any, *, lines: bool = False) -> Path:
 
 def read(path: Path) -> list[ParsedChat | Problem]:
     """Everything that the detected format reads from a file. Raises UnreadableFile."""
-    document = open_document(Source(path, path.name))
+    document = open_document(File(path, path.name))
     return list(detect(document).read(document))
 
 
 def detected(path: Path) -> str:
-    return detect(open_document(Source(path, path.name))).NAME
+    return detect(open_document(File(path, path.name))).NAME
 
 
 def only_chat(results: Iterable[ParsedChat | Problem]) -> ParsedChat:

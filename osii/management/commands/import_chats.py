@@ -1,7 +1,9 @@
-"""Import chats that people already have: UIMessage files and ChatGPT exports, files and folders."""
+"""Import chats that people already have, from files, folders, archives and standard input."""
 
+import sys
 from collections import Counter
 from collections.abc import Iterator
+from contextlib import ExitStack
 from typing import Any
 
 from django.core.management.base import CommandParser
@@ -9,6 +11,7 @@ from django.core.management.base import CommandParser
 from coverage.importers.formats import NAMES
 from coverage.importers.load import ChatReport, import_paths, total_bytes
 from coverage.importers.records import MAX_LEARNER, Problem, Skipped, shorten
+from coverage.importers.sources import Given, spooled
 from coverage.importers.values import printable
 from coverage.view import MalformedParts, check_storable
 from osii.console import Command as OsiiCommand
@@ -27,7 +30,9 @@ class Command(OsiiCommand):
     )
 
     def arguments(self, parser: CommandParser) -> None:
-        parser.add_argument("paths", nargs="+", metavar="PATH", help="a file, or a folder that holds some")
+        parser.add_argument(
+            "paths", nargs="+", metavar="PATH", help="a file, a folder, a zip archive, or - for standard input"
+        )
         parser.add_argument("--format", choices=NAMES, default="auto", help="default: found from the content")
         parser.add_argument(
             "--learner", metavar="NAME", default="", help='whose chats these are; default: as the file says, else "me"'
@@ -39,9 +44,11 @@ class Command(OsiiCommand):
         chats: list[dict[str, Any]] = []
         problems: list[dict[str, str]] = []
         skipped: list[dict[str, str]] = []
-        with self.progress("Importing (MB)", total=_megabytes(total_bytes(options["paths"]))) as advance:
+        with ExitStack() as stack:
+            paths = self._with_standard_input(options["paths"], stack)
+            advance = stack.enter_context(self.progress("Importing (MB)", total=_megabytes(total_bytes(paths))))
             reports = import_paths(
-                options["paths"],
+                paths,
                 format=options["format"],
                 learner=learner,
                 dry_run=options["dry_run"],
@@ -60,6 +67,12 @@ class Command(OsiiCommand):
         if problems:
             done = "would be imported" if options["dry_run"] else "was imported"
             self.fail(f"{len(problems):,} problem(s); everything else {done}")
+
+    def _with_standard_input(self, paths: list[str], stack: ExitStack) -> list[Given]:
+        """The paths, with what comes in on standard input in the place of "-"."""
+        if paths.count("-") > 1:
+            self.fail('standard input can be read only once: give "-" one time')
+        return [stack.enter_context(spooled(sys.stdin.buffer)) if path == "-" else path for path in paths]
 
     def _learner(self, name: str) -> str:
         name = name.strip()
