@@ -129,6 +129,8 @@ def _check_status(status: os.stat_result) -> None:
 def _refused(error: OSError) -> SourceRefused:
     if error.errno in {errno.ENOENT, errno.ENOTDIR}:
         return SourceRefused("missing", "there is no such file")
+    if error.errno == errno.ELOOP:
+        return SourceRefused("symlink", "a symbolic link is not followed: add the file it points to")
     if error.errno in {errno.EACCES, errno.EPERM}:
         return SourceRefused("unreadable", "reading it is not permitted")
     return SourceRefused("unreadable", error.strerror or "it cannot be read")

@@ -2,6 +2,7 @@
 
 import ctypes
 import os
+import signal
 import time
 from collections.abc import Mapping
 from pathlib import Path
@@ -73,6 +74,16 @@ class Hangs(Bad):
     def fail(self, bundle: Bundle) -> None:
         Path(os.environ["TMPDIR"], "hanging").touch()
         time.sleep(600)
+
+
+class Stops(Bad):
+    """Cannot react to anything, as a hang in native code cannot."""
+
+    name = "stops"
+    limits = Limits(wall_seconds=0.5)
+
+    def fail(self, bundle: Bundle) -> None:
+        os.kill(os.getpid(), signal.SIGSTOP)
 
 
 class Spins(Bad):
@@ -187,6 +198,6 @@ class Unready(Extractor):
 
 
 ALL = (
-    Upper, Encrypted, Raises, Segfaults, Hangs, Spins, Hungry, Swells, Floods, Scatters, Links, Lies, Overruns,
+    Upper, Encrypted, Raises, Segfaults, Hangs, Stops, Spins, Hungry, Swells, Floods, Scatters, Links, Lies, Overruns,
     Gibberish, Blank, Environment, Unready,
 )  # fmt: skip

@@ -20,6 +20,7 @@ FAILURES = {
     "raises": ("extractor_error", "ValueError: page 3 has no"),
     "segfaults": ("crashed", "SIGSEGV"),
     "hangs": ("timeout", "longer than 0.5 s"),
+    "stops": ("timeout", "longer than 0.5 s"),
     "spins": ("timeout", "1 s of processor time"),
     "hungry": ("out_of_memory", ""),
     "swells": ("out_of_memory", "96 MiB"),

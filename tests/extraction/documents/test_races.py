@@ -1,13 +1,15 @@
 """Two at once. Each race has a negative control that shows what the lock prevents."""
 
 import contextlib
+import io
 import threading
 from collections.abc import Callable
+from datetime import UTC, datetime
 
 import pytest
 from django.db import connection
 
-from extraction.documents import invariants, promotion, services
+from extraction.documents import intake, invariants, promotion, services
 from extraction.documents.errors import PrimaryMoved
 from extraction.documents.store import Store
 from extraction.models import Document, DocumentSource, ExtractionVersion, Promotion
@@ -110,6 +112,29 @@ def test_one_path_with_two_contents_at_once(store, write):
     assert sorted(outcome.status for outcome in outcomes) == ["replaces", "unchanged", "unchanged"]
     assert DocumentSource.objects.get(document=first).replaces_id == second
     assert list(invariants.check()) == []
+
+
+def test_two_contents_seen_under_one_path_at_once(store, write, monkeypatch):
+    """Each says what it replaces, in one order: not both the same document."""
+    path = write("a.txt", "one")
+    first = services.add_file(path).file_id
+    both = threading.Barrier(2)
+    named_before = intake._named_before
+
+    def meet(path):
+        found = named_before(path)
+        with contextlib.suppress(threading.BrokenBarrierError):
+            both.wait(0.3)  # both get here together only if nothing makes the second one wait
+        return found
+
+    monkeypatch.setattr(intake, "_named_before", meet)
+    sources = [intake.Source(str(path), "a.txt", 3, datetime.now(UTC), io.BytesIO()) for _ in range(2)]
+    documents = [
+        Document(file_id="sha256-" + digit * 64, filename="a.txt", mime="text/plain", size_bytes=3) for digit in "23"
+    ]
+    outcomes = at_once(*(lambda pair=pair: intake._record(*pair) for pair in zip(documents, sources, strict=True)))
+    assert sorted(outcome.replaces == first for outcome in outcomes) == [False, True]
+    assert len({outcome.replaces for outcome in outcomes}) == 2
 
 
 def test_one_document_extracted_at_once_gets_one_version(store, add):

@@ -197,6 +197,15 @@ def test_changed_mirrors_index_and_meta_are_rewritten(store, extracted):
     assert tree(store.root) == before
 
 
+def test_an_index_that_names_a_primary_does_not_overrule_the_database(store, add):
+    variant = services.extract(add("a.txt", "some text"), policy="save_variant")
+    index = store.index_path(variant.document_id)
+    index.write_text(json.dumps({**json.loads(index.read_text()), "primary_id": variant.pk}))
+    assert len(services.reconcile_document(variant.document_id)) == 1
+    assert Document.objects.get().primary is None
+    assert json.loads(index.read_text())["primary_id"] is None
+
+
 def test_what_is_no_version_is_named_and_left_alone(store, extracted):
     version = extracted()
     versions = store.versions_dir(version.document_id)

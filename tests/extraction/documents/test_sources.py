@@ -39,6 +39,14 @@ def test_each_refusal_has_a_name(tmp_path, monkeypatch):
     assert refusal(os.fsdecode(b"\xff.txt")) == "bad_name"
 
 
+def test_a_file_that_turns_into_something_else_before_it_is_opened(tmp_path, monkeypatch):
+    monkeypatch.setattr(sources, "_checked_path", lambda path, _root: str(path))
+    os.mkfifo(tmp_path / "pipe")
+    (tmp_path / "link").symlink_to("/etc/hostname")
+    assert refusal(tmp_path / "pipe") == "special_file"  # and opening it waits for no writer
+    assert refusal(tmp_path / "link") == "symlink"
+
+
 def test_an_unreadable_file(tmp_path, monkeypatch):
     path = tmp_path / "secret.txt"
     path.write_text("text")

@@ -77,6 +77,8 @@ def test_a_few_odd_characters_do_no_harm(bundle):
     ],
 )
 def test_a_row_that_points_astray(bundle, change, message):
+    (bundle / "artifacts").mkdir()
+    (bundle.parent / "secret").write_text("outside")
     with (bundle / "manifest.jsonl").open("a") as manifest:
         manifest.write(json.dumps({**ROW, "id": "seg-000002", **change}) + "\n")
     reason, text = complaint(bundle)
