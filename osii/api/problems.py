@@ -1,5 +1,6 @@
 """Errors of the API: RFC 9457 ``application/problem+json``, never a traceback and never a page."""
 
+import contextlib
 import json
 import logging
 from collections.abc import Iterable, Mapping
@@ -113,7 +114,15 @@ def _missing(request: HttpRequest, error: Exception) -> HttpResponse:
 
 def _too_big(request: HttpRequest, error: RequestDataTooBig) -> HttpResponse:
     limit = settings.DATA_UPLOAD_MAX_MEMORY_SIZE
+    _read_away(request, 4 * limit)
     return problem_response(413, f"A request body may have {limit // 2**20} MB at most; send fewer messages at a time.")
+
+
+def _read_away(request: HttpRequest, most: int) -> None:
+    """Take what the client is still sending: one that cannot finish sending never reads the answer."""
+    with contextlib.suppress(UnreadablePostError):
+        while most > 0 and (chunk := request.read(2**16)):
+            most -= len(chunk)
 
 
 def _cut_off(request: HttpRequest, error: UnreadablePostError) -> HttpResponse:

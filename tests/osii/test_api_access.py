@@ -12,6 +12,7 @@ from coverage.services import get_or_create_learner
 from extraction.models import Run
 from graphctx.models import Instance, Proposition
 from osii import tokens
+from osii.api import schemas
 from osii.api.routes import api
 from osii.models import ApiToken
 from tests import factories
@@ -154,6 +155,17 @@ def test_the_owner_is_let_in(route: tuple, rq_connection: object) -> None:
 @every_route
 def test_staff_are_let_in(route: tuple, rq_connection: object) -> None:
     assert call(staff_caller(), route).status == route[3]
+
+
+@every_route
+def test_the_answer_is_what_the_description_says(route: tuple, rq_connection: object) -> None:
+    """Every field is described, and every described field is there."""
+    method, path, *_rest = route
+    operation = api.get_openapi_schema()["paths"][f"/api{path.partition('?')[0]}"][method.lower()]
+    content = operation["responses"][route[3]]["content"]["application/json"]["schema"]
+    described = getattr(schemas, content["$ref"].rpartition("/")[2])
+    body = call(learner_caller("Ada"), route).body
+    assert described.model_validate(body).model_dump(mode="json", exclude_unset=True) == body
 
 
 def test_a_learner_sees_its_own_lists_only() -> None:
