@@ -100,7 +100,9 @@ def chat_extract(request: PageRequest, chat_id: UUID) -> HttpResponse:
         messages.info(request, "Nothing is due yet. “Extract the rest” reads what there is.")
     else:
         run = services.request_run(row.pk, mode)
-        messages.success(request, f"The run for {run.get_mode_display()} is {run.status}.")
+        messages.success(
+            request, f"The run for {'the rest' if run.mode == Run.Mode.REST else 'what is due'} is {run.status}."
+        )
     return redirect("chat", chat_id=chat_id)
 
 
