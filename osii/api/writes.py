@@ -8,7 +8,7 @@ from django.db import transaction
 
 from coverage.ids import new_id
 from coverage.models import Chat, Learner, Message
-from coverage.services import IncomingMessage, PutResult, lock_chat, put_messages
+from coverage.services import IncomingMessage, PutResult, lock_chat, put_messages, update_chat
 from graphctx import steers
 
 OPAQUE = ("model", "thinking")
@@ -39,9 +39,8 @@ def change_settings(chat_id: UUID, given: Mapping[str, Any]) -> Chat:
         budget = given.get("graph_context_tokens", chat.graph_context_tokens)
         if budget != chat.graph_context_tokens and Message.objects.filter(chat=chat).exists():
             raise BudgetFixed
-        chat.graph_context_tokens = budget
-        chat.settings = chat.settings | {name: given[name] for name in OPAQUE if name in given}
-        chat.save(update_fields=("graph_context_tokens", "settings", "updated_at"))
+        opaque = chat.settings | {name: given[name] for name in OPAQUE if name in given}
+        update_chat(chat, {"graph_context_tokens": budget, "settings": opaque})
     return chat
 
 
