@@ -28,7 +28,13 @@ class Command(OsiiCommand):
             self._loop(options["every"])
         runs = reconcile_runs(dry_run=options["dry_run"])
         store = list(documents.reconcile_all(dry_run=options["dry_run"]))
-        self.result({"runs": dict(runs), "store": store, "dry_run": options["dry_run"]}, _render)
+        data = {"runs": dict(runs), "store": [row.to_dict() for row in store], "dry_run": options["dry_run"]}
+        self.result(data, lambda shown: _render(shown, [str(row) for row in store]))
+        left = [row for row in store if not row.healed]
+        if left and not options["dry_run"]:
+            self.fail(
+                f"{len(left)} disagreement(s) between store and database could not be healed; they are listed above"
+            )
 
     def _loop(self, seconds: float) -> None:
         while True:
@@ -39,8 +45,8 @@ class Command(OsiiCommand):
             time.sleep(seconds)
 
 
-def _render(data: dict[str, Any]) -> list[str]:
+def _render(data: dict[str, Any], store: list[str]) -> list[str]:
     verb = "would be " if data["dry_run"] else ""
     lines = [f"runs: {count} {verb}{what}" for what, count in data["runs"].items() if count]
-    lines += [f"store: {line}" for line in data["store"]]
+    lines += [f"store: {line}" for line in store]
     return lines or ["Queues, rows and store agree; there was nothing to do."]
