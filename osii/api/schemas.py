@@ -54,7 +54,8 @@ def _opaque(value: Any) -> Any:
 
 
 Text = Annotated[StrictStr, AfterValidator(_storable)]
-LearnerName = Annotated[Text, AfterValidator(_name), Field(min_length=1, max_length=200)]
+NOT_BLANK = {"pattern": r"\S"}
+LearnerName = Annotated[Text, AfterValidator(_name), Field(min_length=1, max_length=200, json_schema_extra=NOT_BLANK)]
 Budget = Annotated[
     int,
     BeforeValidator(_budget),
@@ -100,7 +101,7 @@ class ExtractIn(Strict):
 class ContextIn(Strict):
     """A topic, as the first message of a chat would give it."""
 
-    topic: Annotated[Text, AfterValidator(_name)]
+    topic: Annotated[Text, AfterValidator(_name), Field(json_schema_extra=NOT_BLANK)]
     learner: LearnerName | None = None
     budget: Budget = 1024
 
@@ -118,6 +119,9 @@ class PropositionQuery(Strict):
     limit: int = Field(50, ge=1, le=200)
 
 
+PART = {"required": ["type"], "properties": {"type": {"type": "string"}}}
+
+
 # --- answers ---------------------------------------------------------------------------------------------------------
 
 
@@ -126,7 +130,7 @@ class UIMessage(Schema):
 
     id: str = Field(min_length=1, max_length=200)
     role: Literal["system", "user", "assistant"]
-    parts: list[dict[str, Any]]
+    parts: list[Annotated[dict[str, Any], Field(json_schema_extra=PART)]]
     metadata: dict[str, Any] | None = Field(
         None,
         description="Kept as it is. A whole number `version` or a time `updatedAt` in it says which of two contents is newer.",
