@@ -72,6 +72,8 @@ KINDS: Rules = (
             r"\bwe (?:go (?:with|for)|take|buy|choose|stay with|stick (?:with|to)|switch to|drop|replace)\b",
             r"(?:the |our |my )?(?:final )?(?:decision|choice) (?:is|was)\b",
             r"^(?:going|sticking|staying) (?:with|for|to)\b",
+            r"let(?:['’]s| us) keep (?!going|it|that|this|talking|in\b|on\b|the (?:momentum|pace))",
+            r"\b(?:i|we) went (?:for|with)\b",
             r"\b(?:is|are|was|were) (?:decided|settled|agreed|ruled out|off the table)\b",
             r"\b(?:is|are) out[.,]",
             r"\bstays[.,]",
@@ -148,11 +150,12 @@ NEVER = rx(
     r"\bi have (?:a|another|one|one more|two|no|some) (?:more |last |quick |other |final )*(?:questions?|doubts?|ideas?|problems?|clue|thing)\b",
     r"\b(?:can|could|would|will) you\b",
     r"\blet(?:['’]s| us) (?:go on|continue|start|begin|move on|do|talk|look|see|try|keep going|use (?:an?|the|that|this|your) (?:example|analogy|same)|take (?:a|an|it|that)|skip (?:that|it|this)|pick (?:it|that|this) up|move to the next|drop (?:it|that|this)|hear|say)\b",
-    r"\b(?:i guess so|i suppose so|probably not|i think so|whatever|i guess|kind of answer|surprises me|i explained|i'll do it|you said|you mentioned|you told|test(?:ing)? if|my (?:old )?notes say|i had (?:secretly )?hoped|stay that way|i (?:always |also )?thought)\b",
+    r"\b(?:i guess so|i suppose so|probably not|i think so|whatever[.,!]?$|i guess|kind of answer|surprises me|i explained|i'll do it|you said|you mentioned|you told|test(?:ing)? if|my (?:old )?notes say|i had (?:secretly )?hoped|stay that way|i (?:always |also )?thought)\b",
     r"\b(?:someone|somebody|everybody|everyone|people|an? \w+|he|she|they|my \w+|the \w+) (?:\w+ ){0,5}(?:says?|said|suggest(?:s|ed)|thinks?|recommends?|tells?|told|claims?|claimed)\b",
     r"\b(?:nobody has to|don['’]t have to|doesn['’]t have to|does not have to|do not have to)\b",
     r"\b(?:that|this|it) (?:must|has to|can['’]t|cannot|needs to) be (?:because|why|wrong|right|the reason)\b",
     r"\bhave to (?:admit|say)\b",
+    r"^(?:didn|haven|couldn)['’]t (?:know|think|expect|notice)",
     r"\bmust have\b",
     r"\bi(?:['’]ll|['’]ve|['’]m going to| will) (?:be back|think about|try|tell|let you|come back|do (?:that|it)|go (?:now|on)|use (?:that|it|this)|take (?:that|it|this|a look|a break)|read|print|report)\b",
 )
@@ -169,7 +172,7 @@ _WE_DO = (
     "|lost|spent|bought|built|moved|started|hired|employ|meet|charge|earn|deploy|already|currently|still|now|only|each|all|both"
 )
 _I_DO = (
-    "work|live|study|teach|own|use|run|play|speak|drive|travel|maintain|manage|lead|commute|write|cook|eat|train|sing|keep|pay|grew up|was born"
+    "work|live|study|teach|own|use|run|play|speak|drive|travel|maintain|manage|lead|commute|write|cook|eat|train|sing|keep|pay|grew up|kept|was born"
     "|moved|joined|started|finished|graduated|passed|failed|mix|confuse|forget|struggle|bought|built|sold|studied|worked|lived|taught|learned to"
     "|repair|grow|collect|practise|practice|know how|know the difference|have \\d|have an?|have (?:two|three|four|five|six|about|around|only|worked"
     "|been|used|written|studied|taught|read|lived|never|built|bought|had)|can (?:read|speak|write|play|program|use)"
@@ -183,6 +186,8 @@ ABOUT_SELF = rx(
     r"we(?:['’]re| are) (?:an?|a team|\d|two|three|four|five|six|seven|eight|based|in|using|running|moving|about|on)\b",
     r"i [a-z]+ (?:\w+ ){0,3}(?:once|twice|every (?:day|week|morning|evening|month|year)|daily|weekly|on (?:mon|tues|wednes|thurs|fri|satur|sun)days)\b",
     r"i know (?!that|how|what|the difference|it|this|why|where|when|who|if|whether|about|i\b|you|we\b)",
+    r"i was (?:diagnosed|born|raised|trained|hired|promoted)\b",
+    r"i take (?!that|it|this|the |a break|note|over|your)",
     r"i want to (?:build|make|launch|open|publish|start|sell|run my|plant|renovate|move to|learn to|become|pass|reach|finish|be able to pass|qualify)\b",
     r"we(?:['’]re| are) (?!not\b|sure|happy|fine|done|ready)[a-z]+ing\b",
     r"we want (?:to )?(?:put|build|make|move|open|publish|replace|launch|add|offer|reach|create|grow|sell)\b",

@@ -17,6 +17,8 @@ _ACCEPT_WORDS = 16
 _ACCEPT_CHARS = 110
 
 
+# How many explained facts a message can react to: more than any batch of usual size holds.
+_LOOK_BACK = 500
 _CLAUSE_END = re.compile(
     r"[,;:，。；、]| (?:but|when|because|although|if|aber|wenn|weil|pero|cuando|porque|mais|quand|parce) "
 )
@@ -90,6 +92,7 @@ def react(facts: list[Draft], disputed: list[Draft], turn: Turn, fallback: str) 
     `disputed` are the facts that the explanation answers an objection to: accepting it accepts them.
     """
     found = reactions(turn.said, fallback)
+    facts = facts[-_LOOK_BACK:]
     doubts = [reaction for reaction in found if reaction.level != ACCEPTED]
     if not doubts and found:
         for fact in [*facts, *disputed]:
@@ -111,18 +114,23 @@ def same_matter(fact: Draft, text: str, words: frozenset[str], language: str) ->
 
 def restate(facts: list[Draft], turn: Turn, fallback: str, verdict: str | None) -> None:
     """Earlier facts that the learner now says in their own words become solid, unless the answer corrects them."""
-    if verdict == CORRECTED:
+    if verdict == CORRECTED or not facts:
         return
     language = detect_language(turn.said, fallback)
     cues = cues_for(language)
+    by_word: dict[str, list[Draft]] = {}
+    for fact in facts[-_LOOK_BACK:]:
+        for word in fact.words:
+            by_word.setdefault(word, []).append(fact)
     for part in turn.parts:
-        for sentence in sentences(part.text, language):
-            said = sentence.text
+        texts = {sentence.text: sentence for sentence in reversed(sentences(part.text, language))}
+        for said, sentence in texts.items():
             asked = said.endswith(("?", "？", "؟"))
             if (asked and verdict != CONFIRMED) or matches(cues.resist, said) or matches(cues.unsure, said):
                 continue
             words = content_words(said, language)
-            for fact in facts:
+            near = {id(fact): fact for word in words for fact in by_word.get(word, ())}
+            for fact in near.values():
                 if same_matter(fact, said, words, language):
                     fact.understanding = SOLID
                     fact.evidence.append(Evidence(part.evidence_id, sentence.quote))

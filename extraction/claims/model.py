@@ -34,11 +34,16 @@ class Part:
 
 @dataclass(frozen=True)
 class Evidence:
-    """A verbatim quote and the item it stands in. `also` names items that belong to it without holding the quote."""
+    """A verbatim quote and the item it stands in.
+
+    `also` names items that belong to it without holding the quote; `level` is what this place alone shows (a quiz), None
+    where the draft's level stands.
+    """
 
     evidence_id: str
     quote: str
     also: tuple[str, ...] = ()
+    level: str | None = None
 
 
 @dataclass(frozen=True)

@@ -7,7 +7,7 @@ from extraction.claims.cues import cues_for, matches
 from extraction.claims.language import detect_language
 from extraction.claims.levels import quizzed, react, restate, verdict_on
 from extraction.claims.model import RESISTED, Draft, Turn
-from extraction.claims.rank import chosen
+from extraction.claims.rank import chosen, merged
 
 
 def main_language(turns: list[Turn], hint: str | None = None) -> str:
@@ -62,6 +62,6 @@ def draft_claims(turns: list[Turn], hint: str | None = None, step: Callable[[], 
         found = _turn_drafts(turn, fallback, verdict, explained, project=project)
         drafts += found
         if turn.speaker == "assistant":
-            just_explained = [draft for draft in found if draft.origin == "explanation"]
+            just_explained = merged([draft for draft in found if draft.origin == "explanation"])
             explained += just_explained
     return chosen(drafts)

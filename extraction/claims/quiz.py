@@ -215,17 +215,17 @@ def _stored(text: str, *wanted: str) -> str:
     return ""
 
 
-def _evidence(part: Part, wanted: tuple[str, ...]) -> Evidence | None:
+def _evidence(part: Part, wanted: tuple[str, ...], level: str) -> Evidence | None:
     """Where the quiz says it: in its result when the statement stands there, else in the question of its call."""
     quote = _stored(part.text, wanted[0])
     if quote:
-        return Evidence(part.evidence_id, quote)
+        return Evidence(part.evidence_id, quote, level=level)
     if part.call_id is not None:
         quote = _stored(part.call_text, *wanted)
         if quote:
-            return Evidence(part.call_id, quote, also=(part.evidence_id,))
+            return Evidence(part.call_id, quote, also=(part.evidence_id,), level=level)
     quote = _stored(part.text, *wanted)
-    return Evidence(part.evidence_id, quote) if quote else None
+    return Evidence(part.evidence_id, quote, level=level) if quote else None
 
 
 def _claim_of(quiz: Quiz, language: str, answer_words: frozenset[str]) -> tuple[str, tuple[str, ...]] | None:
@@ -252,7 +252,8 @@ def draft_from(turn: Turn, part: Part, fallback: str) -> tuple[Draft, frozenset[
     if made is None or len(made[0]) > MAX_CLAIM or looks_secret(made[0]):
         return None
     claim, wanted = made
-    evidence = _evidence(part, wanted)
+    level = SOLID if quiz.correct else SHAKY
+    evidence = _evidence(part, wanted, level)
     if evidence is None:
         return None
     draft = Draft(
@@ -263,7 +264,7 @@ def draft_from(turn: Turn, part: Part, fallback: str) -> tuple[Draft, frozenset[
         order=0,
         speaker=turn.speaker,
         language=language,
-        understanding=SOLID if quiz.correct else SHAKY,
+        understanding=level,
         origin="quiz",
         said_at=turn.said_at,
         words=content_words(claim, language),

@@ -97,11 +97,11 @@ def merged(drafts: list[Draft]) -> list[Draft]:
     return list(kept.values())
 
 
-def why_useful(draft: Draft) -> str:
-    """The reason to keep it, in one sentence."""
+def why_useful(draft: Draft, level: str | None = None) -> str:
+    """The reason to keep it at this level (its own when None), in one sentence."""
     if draft.kind != "fact":
         return WHY[draft.kind]
-    level = draft.understanding or NOT_YET_ENGAGED
+    level = level or draft.understanding or NOT_YET_ENGAGED
     return WHY_FACT.get((draft.origin, level), WHY_FACT["explanation", level])
 
 

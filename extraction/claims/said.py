@@ -115,7 +115,8 @@ class Statements:
         while at < len(self.sentences):
             made, used = self._at(at)
             if made is not None and len(made.claim) <= MAX_CLAIM:
-                found = [one for one in found if one.quote not in made.quote]
+                if found and found[-1].quote in made.quote:
+                    found.pop()
                 found.append(made)
             at += used
         return found

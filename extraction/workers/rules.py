@@ -153,39 +153,41 @@ def texts_of(turns: list[Turn]) -> dict[str, str]:
 
 
 def calls_for(drafts: list[Draft], texts: dict[str, str]) -> list[dict[str, Any]]:
-    """At most `MAX_CANDIDATES` calls: every draft's first quote, and further quotes while there is room."""
-    calls = [list(candidates(draft, texts)) for draft in drafts]
-    room = MAX_CANDIDATES - sum(1 for of_draft in calls if of_draft)
+    """At most `MAX_CANDIDATES` calls: for every draft one that shows its level, and the others while there is room."""
+    calls = [(draft, made) for draft in drafts if (made := list(candidates(draft, texts)))]
+    room = max(0, MAX_CANDIDATES - len(calls))
     chosen: list[dict[str, Any]] = []
-    for of_draft in calls:
-        further = of_draft[1 : 1 + max(0, room)]
-        room -= len(further)
-        chosen += of_draft[:1] + further
+    for draft, made in calls:
+        main = next((call for call in made if call.get("understanding") == draft.understanding), made[-1])
+        others = [call for call in made if call is not main][:room]
+        room -= len(others)
+        chosen += [call for call in made if call is main or call in others]
     return chosen[:MAX_CANDIDATES]
 
 
 def candidates(draft: Draft, texts: dict[str, str]) -> Iterator[dict[str, Any]]:
-    """The `stage_candidate` calls of one draft: one per quote, with every item that holds it word for word.
+    """The `stage_candidate` calls of one draft: one per quote and level, with every item that holds it word for word.
 
     Only quotes that stand in their evidence are used.
     """
-    by_quote: dict[str, list[Evidence]] = {}
+    by_quote: dict[tuple[str, str | None], list[Evidence]] = {}
     for evidence in draft.evidence:
         if evidence.quote and evidence.quote in texts.get(evidence.evidence_id, ""):
-            by_quote.setdefault(evidence.quote, []).append(evidence)
-    for quote, places in by_quote.items():
+            level = evidence.level or draft.understanding
+            by_quote.setdefault((evidence.quote, level), []).append(evidence)
+    for (quote, level), places in by_quote.items():
         ids = [place.evidence_id for place in places] + [one for place in places for one in place.also]
         fields = {
             "kind": draft.kind,
             "claim": draft.claim,
-            "why_useful": why_useful(draft),
+            "why_useful": why_useful(draft, level),
             "evidence_ids": list(dict.fromkeys(ids))[:MAX_EVIDENCE_IDS],
             "quote": quote,
         }
         if draft.staleness:
             fields["staleness"] = draft.staleness
-        if draft.understanding:
-            fields["understanding"] = draft.understanding
+        if level:
+            fields["understanding"] = level
         yield fields
 
 

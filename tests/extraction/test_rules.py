@@ -262,3 +262,16 @@ def test_equal_environments_give_equal_candidates_in_equal_order() -> None:
     chat = next(chat for chat in sample_chats() if chat["id"] == "sample-greenhouse")
     first, second = ([(r.kind, r.claim, r.understanding) for r in records(run_chat(chat))] for _ in range(2))
     assert first == second
+
+
+def test_each_quiz_keeps_the_level_it_showed_and_the_latest_is_staged_even_when_there_is_no_room() -> None:
+    wrong, right = ({"answer": "?", "correct": correct, "explanation": FACT} for correct in (False, True))
+    staging, _ = explore(*asked(1, 0, wrong), *asked(2, 0, right))
+    assert [(r.understanding, [item.id for item in r.evidence]) for r in records(staging)] == [
+        ("shaky", ["r1.0"]),
+        ("solid", ["r2.0"]),
+    ]
+    full = "\n".join(f"We decided to plant {n} oaks in park number {n}." for n in range(2, 51))
+    staging, _ = explore(*asked(1, 0, wrong), *asked(2, 0, right), said(3, full, "user"))
+    assert staging.count == tools.CANDIDATES
+    assert [r.understanding for r in records(staging) if r.claim == FACT] == ["solid"]
