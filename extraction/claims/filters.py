@@ -95,10 +95,13 @@ def too_thin(text: str, language: str, *, bullet: bool, least: int = 3, named: b
     return None
 
 
-def why_not(text: str, cues: Cues, language: str, *, bullet: bool = False, named: bool = False) -> str | None:
+def why_not(
+    text: str, cues: Cues, language: str, *, bullet: bool = False, named: bool = False, least: int = 3
+) -> str | None:
     """The first reason why an assistant's sentence is no fact worth keeping, or None when it is one.
 
-    `bullet`: it is a list item, which may lack its full stop; `named`: it opens with a name in code letters.
+    `bullet`: it is a list item, which may lack its full stop; `named`: it opens with a name in code letters;
+    `least`: how many words of content it needs.
     """
     reason = bad_shape(text, cues, language) or bad_talk(text, cues)
     if reason:
@@ -113,4 +116,4 @@ def why_not(text: str, cues: Cues, language: str, *, bullet: bool = False, named
     ):
         if found:
             return name
-    return too_thin(text, language, bullet=bullet, named=named)
+    return too_thin(text, language, bullet=bullet, named=named, least=least)

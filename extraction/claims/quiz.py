@@ -197,7 +197,7 @@ def _from_explanation(quiz: Quiz, language: str, answer_words: frozenset[str]) -
     best: tuple[int, str, str] | None = None
     for sentence in said_in_good_faith(sentences(quiz.explanation, language)):
         claim = stripped(sentence.text, cues)
-        if why_not(claim, cues, language) is not None:
+        if why_not(claim, cues, language, least=2) is not None:
             continue
         words = content_words(claim, language)
         score = len(words & wanted) + 3 * len(words & answer_words)
