@@ -20,6 +20,7 @@ GUARDED = (
     "extraction_resolution",
     "extraction_extractionversion",
     "extraction_promotion",
+    "extraction_workerconversation",
 )
 
 # Each succeeded batch wrote exactly one cover line per message it holds, and no other batch wrote any.

@@ -2,6 +2,8 @@
 
 import uuid
 from collections.abc import Sequence
+from itertools import accumulate
+from typing import Any
 from uuid import UUID
 
 from django.conf import settings
@@ -23,10 +25,13 @@ def open_batch(run: Run, chat: Chat) -> Batch | None:
     """The next batch of the run, stored as running with its messages; None when nothing is to be read.
 
     The caller holds the chat's lock. An automatic run goes on while the uncovered total reaches the chunk budget;
-    "the rest" drains everything and gives each parked batch one more attempt.
+    "the rest" drains everything and gives each parked batch one more attempt. What this run split it reads to the end.
     """
     rows = message_states(chat.pk)
     budget = settings.EXTRACTION_CHUNK_TOKENS
+    half = _half(run, chat, rows)
+    if half is not None:
+        return _reopen(half, run)
     if run.mode == Run.Mode.DUE and due_tokens(rows) < budget:
         return None
     retried = _failed_batch(chat, rows)
@@ -38,10 +43,19 @@ def open_batch(run: Run, chat: Chat) -> Batch | None:
     return _create(run, chat, group) if group else None
 
 
+def _half(run: Run, chat: Chat, rows: Sequence[MessageCoverage]) -> Batch | None:
+    """A half of a batch that this run split and did not try yet."""
+    halves = Batch.objects.filter(chat=chat, run=run, status=Batch.Status.FAILED, attempt=0)
+    return _whole(halves, _waiting(rows))
+
+
 def _failed_batch(chat: Chat, rows: Sequence[MessageCoverage]) -> Batch | None:
     """The oldest failed batch whose messages all still wait, unchanged: its failures count on exactly these."""
-    waiting = {(row.message_id, row.fingerprint) for row in rows if row.state in EXTRACTABLE}
-    return _whole(Batch.objects.filter(chat=chat, status=Batch.Status.FAILED), waiting)
+    return _whole(Batch.objects.filter(chat=chat, status=Batch.Status.FAILED), _waiting(rows))
+
+
+def _waiting(rows: Sequence[MessageCoverage]) -> set[tuple[str, str]]:
+    return {(row.message_id, row.fingerprint) for row in rows if row.state in EXTRACTABLE}
 
 
 def _parked_batch(run: Run, chat: Chat, rows: Sequence[MessageCoverage]) -> Batch | None:
@@ -70,7 +84,7 @@ def _reopen(batch: Batch, run: Run) -> Batch:
     return batch
 
 
-def _create(run: Run, chat: Chat, group: Sequence[MessageCoverage]) -> Batch:
+def _create(run: Run, chat: Chat, group: Sequence[MessageCoverage | BatchMessage], **more: Any) -> Batch:
     batch = Batch.objects.create(
         chat=chat,
         run=run,
@@ -80,6 +94,7 @@ def _create(run: Run, chat: Chat, group: Sequence[MessageCoverage]) -> Batch:
         tokens=sum(row.tokens for row in group),
         worker=run.worker,
         worker_version=get_worker(run.worker).version,
+        **more,
     )
     BatchMessage.objects.bulk_create(
         BatchMessage(
@@ -93,6 +108,27 @@ def _create(run: Run, chat: Chat, group: Sequence[MessageCoverage]) -> Batch:
         for order, row in enumerate(group, start=1)
     )
     return batch
+
+
+def split(batch: Batch, run: Run, chat: Chat) -> bool:
+    """Put two batches with its messages in the place of one that is too large; False when it holds a single message.
+
+    The caller closes the batch itself, in the same transaction, under the chat's lock. The halves wait as failed batches
+    that were never tried, so each message is still in exactly one batch that will read it.
+    """
+    messages = list(batch.messages.all())
+    if len(messages) < 2:
+        return False
+    middle = _middle([message.tokens for message in messages])
+    for half in (messages[:middle], messages[middle:]):
+        _create(run, chat, half, status=Batch.Status.FAILED, attempt=0, error="half of a batch that was too large")
+    return True
+
+
+def _middle(tokens: Sequence[int]) -> int:
+    """Where to cut so that the larger side is smallest; both sides get at least one message."""
+    total, before = sum(tokens), list(accumulate(tokens))
+    return min(range(1, len(tokens)), key=lambda cut: max(before[cut - 1], total - before[cut - 1]))
 
 
 def read_only_context(chat: Chat, first_position: int) -> list[Message]:

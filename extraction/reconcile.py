@@ -16,7 +16,7 @@ from graphctx.steers import enqueue_waiting
 
 from .models import Run
 from .planning import abandon_open_batches
-from .services import enqueue_run
+from .services import enqueue_run, retry_failed_run
 
 logger = logging.getLogger(__name__)
 
@@ -34,14 +34,18 @@ def reconcile_runs(*, dry_run: bool = False) -> Counter[str]:
     now = timezone.now()
     expired = Run.objects.filter(status=Run.Status.RUNNING, lease_expires_at__lt=now)
     waiting = Run.objects.filter(status=Run.Status.QUEUED, queued_at__lt=now - QUEUED_GRACE)
+    failed = Run.objects.filter(retry_at__lte=now).order_by("retry_at").values_list("pk", flat=True)
     if dry_run:
-        return Counter(recovered=expired.count(), waiting=waiting.count())
+        return Counter({"recovered": expired.count(), "waiting": waiting.count(), "tried again": failed.count()})
     for run in expired:
         done[_recover(run)] += 1
     for run in waiting:
         with transaction.atomic():
             enqueue_run(run)
         done["enqueued"] += 1
+    for run_id in list(failed):
+        if retry_failed_run(run_id):
+            done["tried again"] += 1
     steers = enqueue_waiting()
     if steers:
         done["steers enqueued"] += steers

@@ -5,7 +5,9 @@ Batches checkpoint one by one. Abort, error or kill loses the batch in flight an
 
 import logging
 import uuid
+from collections import Counter
 from collections.abc import Callable
+from datetime import timedelta
 from uuid import UUID
 
 from django.conf import settings
@@ -18,16 +20,15 @@ from coverage.services import lock_chat
 from . import environment, planning
 from .leases import Lease, LeaseLost, RunAborted, WorkerStopping, claim
 from .merge import checkpoint
-from .models import Batch, ReferenceEnvironment, Run
+from .models import Batch, ReferenceEnvironment, Run, WorkerConversation
 from .staging import BatchStaging
 from .tools import ExploreTools
-from .workers import get_worker
+from .workers import BatchFailed, BatchTooLarge, ExtractWorker, WorkerReport, WorkerUnavailable, get_worker
 
 logger = logging.getLogger(__name__)
 
-
-class BatchFailed(Exception):
-    """A worker could not finish its batch; the text is the reason."""
+FIRST_RETRY, LAST_RETRY = timedelta(minutes=5), timedelta(hours=6)
+"""How long a run waits to be tried again after its worker was unavailable: longer each time in a row."""
 
 
 def execute(run_id: UUID, on_batch: Callable[[Batch], None] = lambda batch: None) -> Run:
@@ -51,6 +52,8 @@ def execute(run_id: UUID, on_batch: Callable[[Batch], None] = lambda batch: None
             _end_aborted(run)
         except WorkerStopping:
             _hand_back(run)
+        except WorkerUnavailable as error:
+            _end_unavailable(run, error)
         except (KeyboardInterrupt, SystemExit):
             _end_aborted(run)
             raise
@@ -94,26 +97,68 @@ def _execute_batch(batch: Batch, lease: Lease) -> None:
         worker.run(environment.overview(content), tools, lease.checkpoint)
         if not staging.finished:
             raise BatchFailed("the worker stopped without finish_extraction")
-        checkpoint(batch, staging, tools.refusals, tools.calls, lease.guard)
+        checkpoint(batch, staging, tools.refusals, _spent(batch, tools, worker), lease.guard)
     except (LeaseLost, RunAborted, WorkerStopping, DatabaseError):
         raise
     except Exception as error:
-        logger.warning("Batch %s failed: %s", batch.pk, error, exc_info=not isinstance(error, BatchFailed))
+        expected = isinstance(error, BatchFailed | WorkerUnavailable)
+        logger.warning("Batch %s failed: %s", batch.pk, error, exc_info=not expected)
         with transaction.atomic():
-            lease.guard()
-            _fail(batch, f"{type(error).__name__}: {error}" if not isinstance(error, BatchFailed) else str(error))
+            _close_failed(batch, lease.guard(), error)
+        if isinstance(error, WorkerUnavailable):
+            raise
+    finally:
+        _record(batch, tools, worker)
 
 
-def _fail(batch: Batch, reason: str) -> None:
+def _close_failed(batch: Batch, run: Run, error: Exception) -> None:
+    """Close an attempt that ended without finish, by what went wrong; the caller holds the run's lock."""
+    expected = isinstance(error, BatchFailed | WorkerUnavailable)
+    reason = str(error) if expected else f"{type(error).__name__}: {error}"
+    if isinstance(error, WorkerUnavailable):
+        _fail(batch, reason, counts=False)
+    elif not isinstance(error, BatchTooLarge):
+        _fail(batch, reason)
+    elif planning.split(batch, run, lock_chat(batch.chat_id)):
+        _close(batch, Batch.Status.ABORTED, f"read as two smaller batches: {reason}")
+    else:
+        _close(batch, Batch.Status.PARKED, reason, failures=batch.failures + 1)
+
+
+def _spent(batch: Batch, tools: ExploreTools, worker: ExtractWorker) -> Counter[str]:
+    """What all attempts at the batch used so far: calls of each tool, and whatever the worker counts."""
+    return Counter(batch.usage) + tools.calls + getattr(worker, "report", WorkerReport()).usage
+
+
+def _record(batch: Batch, tools: ExploreTools, worker: ExtractWorker) -> None:
+    """Keep what this attempt used and said, however it ended; nothing of an attempt that another one has followed."""
+    report = getattr(worker, "report", WorkerReport())
+    try:
+        with transaction.atomic():
+            ours = Batch.objects.filter(pk=batch.pk, attempt=batch.attempt)
+            if not ours.update(usage=_spent(batch, tools, worker), refusals=tools.refusals) or not report.conversation:
+                return
+            WorkerConversation.objects.create(
+                batch=batch,
+                attempt=batch.attempt,
+                worker_version=batch.worker_version,
+                entries=report.conversation,
+                usage=report.usage,
+            )
+    except DatabaseError as error:
+        logger.warning("What the worker of batch %s used and said is not kept: %s", batch.pk, error)
+
+
+def _fail(batch: Batch, reason: str, *, counts: bool = True) -> None:
     """Count a failure; the batch is retried until it has failed too often, then parked."""
-    failures = batch.failures + 1
+    failures = batch.failures + counts
     parked = failures >= settings.EXTRACTION_MAX_FAILURES
+    _close(batch, Batch.Status.PARKED if parked else Batch.Status.FAILED, reason, failures=failures)
+
+
+def _close(batch: Batch, status: str, reason: str, **values: int) -> None:
     Batch.objects.filter(pk=batch.pk, status=Batch.Status.RUNNING, attempt_token=batch.attempt_token).update(
-        status=Batch.Status.PARKED if parked else Batch.Status.FAILED,
-        failures=failures,
-        error=reason[:2000],
-        attempt_token=uuid.uuid4(),
-        finished_at=timezone.now(),
+        status=status, error=reason[:2000], attempt_token=uuid.uuid4(), finished_at=timezone.now(), **values
     )
 
 
@@ -123,6 +168,18 @@ def _end(run: Run) -> None:
     run.error = f"{parked} batch(es) parked after {settings.EXTRACTION_MAX_FAILURES} failures" if parked else ""
     run.finished_at = timezone.now()
     run.save(update_fields=("status", "error", "finished_at"))
+
+
+def _end_unavailable(run: Run, error: WorkerUnavailable) -> None:
+    """The run fails with what is wrong with its worker; if that may pass, it is tried again later."""
+    pause = min(FIRST_RETRY * 2 ** min(run.retries, 16), LAST_RETRY)
+    again = timezone.now() + max(pause, timedelta(seconds=error.retry_after or 0))
+    Run.objects.filter(pk=run.pk, attempt_token=run.attempt_token, status=Run.Status.RUNNING).update(
+        status=Run.Status.FAILED,
+        error=str(error)[:2000],
+        retry_at=again if error.temporary else None,
+        finished_at=timezone.now(),
+    )
 
 
 def _end_aborted(run: Run) -> None:

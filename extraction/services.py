@@ -70,6 +70,26 @@ def _request(chat: Chat, mode: str, worker: str, *, enqueue: bool) -> Run:
     return run
 
 
+def retry_failed_run(run_id: UUID) -> bool:
+    """Start a run in the place of one that failed because its worker was unavailable, unless a later one already was."""
+    run = Run.objects.filter(pk=run_id, retry_at__isnull=False).first()
+    if run is None:
+        return False
+    try:
+        return with_runs_locked(run.chat_id, partial(_retry_run, run))
+    except Chat.DoesNotExist:  # erased meanwhile
+        return False
+
+
+def _retry_run(run: Run, chat: Chat) -> bool:
+    if not Run.objects.filter(pk=run.pk, retry_at__isnull=False).update(retry_at=None):
+        return False
+    if Run.objects.filter(chat=chat, queued_at__gt=run.queued_at).exists():
+        return False
+    enqueue_run(Run.objects.create(chat=chat, mode=run.mode, worker=run.worker, retries=run.retries + 1))
+    return True
+
+
 def enqueue_run(run: Run) -> None:
     """Enqueue a queued run; the job's id names the attempt, so enqueuing twice is harmless."""
     enqueue_on_commit(CHATS, run_chat, str(run.pk), job_id=f"run-{run.pk}-{run.attempt + 1}")

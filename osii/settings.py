@@ -60,6 +60,12 @@ OSII_LLM_PROVIDER = env.choice("OSII_LLM_PROVIDER", ("openai", "anthropic"), "op
 OSII_LLM_BASE_URL = env.url("OSII_LLM_BASE_URL", ("http", "https"))
 OSII_LLM_MODEL = env.string("OSII_LLM_MODEL")
 OSII_LLM_API_KEY = env.string("OSII_LLM_API_KEY")
+# Per request, and then per batch.
+OSII_LLM_TIMEOUT_SECONDS = env.integer("OSII_LLM_TIMEOUT_SECONDS", 120, least=1, most=3600)
+OSII_LLM_MAX_REQUESTS = env.integer("OSII_LLM_MAX_REQUESTS", 60, least=2, most=1000)
+OSII_LLM_MAX_TOOL_CALLS = env.integer("OSII_LLM_MAX_TOOL_CALLS", 200, least=2, most=5000)
+OSII_LLM_MAX_TOKENS = env.integer("OSII_LLM_MAX_TOKENS", 200_000, least=1000, most=100_000_000)
+OSII_LLM_BATCH_SECONDS = env.integer("OSII_LLM_BATCH_SECONDS", 900, least=10, most=86_400)
 
 # --- Django --------------------------------------------------------------------------------------------------------
 

@@ -1,6 +1,6 @@
 """State of extraction: runs and batches over chats, documents and their versions."""
 
-from .chats import Batch, BatchMessage, Candidate, ReferenceEnvironment, Resolution, Run
+from .chats import Batch, BatchMessage, Candidate, ReferenceEnvironment, Resolution, Run, WorkerConversation
 from .documents import Document, DocumentSource, ExtractionVersion, Promotion
 
 __all__ = [
@@ -14,4 +14,5 @@ __all__ = [
     "ReferenceEnvironment",
     "Resolution",
     "Run",
+    "WorkerConversation",
 ]

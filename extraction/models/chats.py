@@ -39,6 +39,10 @@ class Run(models.Model):
     abort_requested_at = models.DateTimeField(null=True, blank=True)
     held_by = models.CharField(max_length=200, blank=True)
     error = models.TextField(blank=True)
+    # Set when the run failed because its worker could not work just then: the reconciler tries again from then on, in a
+    # new run, and each time in a row waits longer.
+    retry_at = models.DateTimeField(null=True, blank=True)
+    retries = models.PositiveIntegerField(default=0)
     queued_at = models.DateTimeField(db_default=Now(), editable=False)
     started_at = models.DateTimeField(null=True, blank=True)
     finished_at = models.DateTimeField(null=True, blank=True)
@@ -62,6 +66,8 @@ class Run(models.Model):
                 condition=Q(status__in=("queued", "running")),
                 name="run_active_by_lease",
             ),
+            # The reconciler: failed runs to be tried again.
+            models.Index(fields=("retry_at",), condition=Q(retry_at__isnull=False), name="run_to_retry"),
         ]
 
     def __str__(self) -> str:
@@ -163,6 +169,27 @@ class ReferenceEnvironment(models.Model):
 
     def __str__(self) -> str:
         return f"environment of {self.batch_id}"
+
+
+class WorkerConversation(models.Model):
+    """What a worker and its model said to each other in one attempt at a batch, bounded. Immutable; never in the chat."""
+
+    batch = models.ForeignKey(Batch, on_delete=models.CASCADE, related_name="conversations")
+    attempt = models.PositiveIntegerField()
+    worker_version = models.CharField(max_length=80)
+    # [{"role", "text" | "tool" and "arguments"}]; see extraction/llm/transcript.py
+    entries = models.JSONField()
+    usage = models.JSONField()
+    created_at = models.DateTimeField(db_default=Now(), editable=False)
+
+    class Meta:
+        ordering = ("batch", "attempt")
+        constraints = [
+            models.UniqueConstraint(fields=("batch", "attempt"), name="conversation_once_per_attempt"),
+        ]
+
+    def __str__(self) -> str:
+        return f"conversation of {self.batch_id}, attempt {self.attempt}"
 
 
 class Candidate(models.Model):
