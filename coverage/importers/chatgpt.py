@@ -14,18 +14,18 @@ from typing import Any
 from . import chatgpt_content, values
 from .chatgpt_path import active_path
 from .documents import Document
-from .records import Draft, ParsedChat, Problem, UnusableChat
+from .records import Draft, Fit, ParsedChat, Problem, UnusableChat
 
-NAME = "chatgpt"
+NAME = SOURCE = "chatgpt"
 LABEL = "ChatGPT export"
 
 _ROLES = ("user", "assistant", "system", "tool")
 _VISIBLE_RECIPIENTS = ("all", "", None)
 
 
-def recognises(value: Any) -> bool:
+def recognises(value: Any) -> Fit:
     """A conversation with its tree of nodes."""
-    return isinstance(value, dict) and isinstance(value.get("mapping"), dict)
+    return Fit.SURE if isinstance(value, dict) and isinstance(value.get("mapping"), dict) else Fit.NO
 
 
 def read(document: Document) -> Iterator[ParsedChat | Problem]:

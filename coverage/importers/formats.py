@@ -4,28 +4,33 @@ from collections.abc import Iterator
 from itertools import islice
 from typing import Any, Protocol
 
-from . import chatgpt, uimessage
+from . import anthropic, chatgpt, claude, claude_code, langchain, openai_chat, openai_responses, sharegpt, uimessage
 from .documents import Document, UnreadableFile
-from .records import ParsedChat, Problem
+from .records import Fit, ParsedChat, Problem, Skipped
 
 # So many items may be broken at the start of a file before its format is given up.
 _LOOK_AT = 20
 
 
 class Format(Protocol):
-    """One module per format satisfies this. ``NAME`` becomes the chat's ``source``."""
+    """One module per format satisfies this. ``SOURCE`` becomes the chat's source, ``NAME`` names the format."""
 
     NAME: str
     LABEL: str
+    SOURCE: str
 
-    def recognises(self, value: Any) -> bool:
-        """Whether one item of a document is of this format."""
+    def recognises(self, value: Any) -> Fit:
+        """How well one item of a document fits this format."""
 
-    def read(self, document: Document) -> Iterator[ParsedChat | Problem]:
+    def read(self, document: Document) -> Iterator[ParsedChat | Problem | Skipped]:
         """The conversations, one at a time."""
 
 
-FORMATS: dict[str, Format] = {module.NAME: module for module in (uimessage, chatgpt)}
+# Where several are sure of an item, the first has it.
+_MODULES = (
+    uimessage, chatgpt, claude, claude_code, openai_chat, openai_responses, anthropic, langchain, sharegpt,
+)  # fmt: skip
+FORMATS: dict[str, Format] = {module.NAME: module for module in _MODULES}
 NAMES = ("auto", *FORMATS)
 
 
@@ -36,13 +41,19 @@ class UnknownFormat(UnreadableFile):
 def detect(document: Document) -> Format:
     """The format of a document. Raises UnreadableFile when none fits, OSError when the file cannot be read."""
     first_error = None
+    best, best_fit = None, Fit.NO
     for item in islice(document.items(), _LOOK_AT):
         if item.error:
             first_error = first_error or item
             continue
         for candidate in FORMATS.values():
-            if candidate.recognises(item.value):
+            fit = candidate.recognises(item.value)
+            if fit is Fit.SURE:
                 return candidate
+            if fit > best_fit:
+                best, best_fit = candidate, fit
+    if best:
+        return best
     if document.wrapper == "chats":
         return uimessage
     if first_error:

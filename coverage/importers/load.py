@@ -163,7 +163,7 @@ class _Import:
             document = open_document(source)
             chosen = self._format or detect(document)
             for parsed in chosen.read(document):
-                yield parsed if isinstance(parsed, Problem) else self._chat(parsed, chosen)
+                yield self._chat(parsed, chosen) if isinstance(parsed, ParsedChat) else parsed
                 self._on_progress(document.bytes_read - counted)
                 counted = document.bytes_read
         except UnreadableFile as error:
@@ -177,11 +177,11 @@ class _Import:
         report = ChatReport(
             parsed.source, parsed.where, chosen.NAME, learner, parsed.title, "failed", problems=parsed.problems
         )
-        if self._is_second_copy(parsed, report):
+        if self._is_second_copy(parsed, report, chosen.SOURCE):
             return report
         try:
             with transaction.atomic():
-                _store(parsed, report)
+                _store(parsed, report, chosen.SOURCE)
                 transaction.set_rollback(self._dry_run)
         except (DataError, IntegrityError) as error:
             reason = str(error).strip().splitlines()[0]
@@ -192,13 +192,13 @@ class _Import:
             report.chat_id = None
         return report
 
-    def _is_second_copy(self, parsed: ParsedChat, report: ChatReport) -> bool:
+    def _is_second_copy(self, parsed: ParsedChat, report: ChatReport, source: str) -> bool:
         """Whether this import has met the conversation before, in a copy that is as new or newer.
 
         Two exports in one folder overlap, and then the newer copy counts. Where nothing tells which is newer, two
         chats under one id are a mistake in the file: the first is kept, the second reported.
         """
-        key = (report.learner, report.format, parsed.external_id)
+        key = (report.learner, source, parsed.external_id)
         first = self._seen.get(key)
         if first is None or (parsed.updated_at and first.updated_at and parsed.updated_at > first.updated_at):
             self._seen[key] = _Seen(parsed.source, parsed.where, parsed.updated_at)
@@ -226,7 +226,7 @@ def _unreadable(source: sources.Source, error: UnreadableFile) -> Problem | Skip
     return Problem(source.label, "", error.reason, error.remedy)
 
 
-def _store(parsed: ParsedChat, report: ChatReport) -> None:
+def _store(parsed: ParsedChat, report: ChatReport, source: str) -> None:
     """Write one conversation. The caller holds the transaction."""
     if not parsed.messages:
         # Nothing was said in it, or nothing of it can be stored: a chat that is there stays as it is.
@@ -236,7 +236,7 @@ def _store(parsed: ParsedChat, report: ChatReport) -> None:
     started_at = parsed.created_at
     chat, created = Chat.objects.get_or_create(
         learner=learner,
-        source=report.format,
+        source=source,
         external_id=parsed.external_id,
         defaults={"title": parsed.title or _first_words(parsed), "started_at": started_at},
     )

@@ -3,6 +3,7 @@
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
+from enum import IntEnum
 from typing import Any
 
 from coverage import services
@@ -14,6 +15,15 @@ from . import values
 MAX_ID = 200
 MAX_TITLE = Chat._meta.get_field("title").max_length
 MAX_LEARNER = Learner._meta.get_field("name").max_length
+
+
+class Fit(IntEnum):
+    """How well an item of a file fits a format. The first SURE decides, else the best."""
+
+    NO = 0
+    POSSIBLE = 1  # an empty or a broken one of these, or of something else
+    LIKELY = 2  # nothing speaks against it
+    SURE = 3
 
 
 @dataclass(slots=True)

@@ -5,135 +5,89 @@ line per UIMessage (one chat). A chat is ``{id?, title?, learner?, created_at?, 
 """
 
 from collections.abc import Iterator
-from itertools import islice
 from typing import Any
 
-from . import values
-from .documents import Document, Item, Layout
-from .records import Draft, ParsedChat, Problem, UnusableChat
+from . import lists, values
+from .documents import Document
+from .records import Draft, Fit, ParsedChat, Problem
 
-NAME = "uimessage"
+NAME = SOURCE = "uimessage"
 LABEL = "AI SDK UIMessages"
 
-_LOOK_AT = 20
 _ADD_PARTS = "give it a list of parts, or remove it"
+# Other formats have a role too, but keep what was said in one of these.
+_OF_OTHERS = {"content", "tool_calls", "function_call"}
 
 
-def recognises(value: Any) -> bool:
+def recognises(value: Any) -> Fit:
     """A chat of UIMessages, or one UIMessage."""
-    return _is_chat(value) or _is_message(value)
-
-
-def _is_chat(value: Any) -> bool:
-    if not isinstance(value, dict) or not isinstance(value.get("messages"), list):
-        return False
-    messages = value["messages"]
-    return not messages or any(_is_message(message) for message in messages)
-
-
-def _is_message(value: Any) -> bool:
-    # Other formats have a role too, but keep what was said in ``content``.
-    return isinstance(value, dict) and "role" in value and ("parts" in value or "content" not in value)
+    chat = _unwrap(value)
+    messages = [value] if chat is None else chat.messages
+    if any(isinstance(message, dict) and isinstance(message.get("parts"), list) for message in messages):
+        return Fit.SURE
+    return Fit.POSSIBLE if chat is not None or _is_message(value) else Fit.NO
 
 
 def read(document: Document) -> Iterator[ParsedChat | Problem]:
     """The chats of a document, one at a time."""
-    if _holds_bare_messages(document):
-        yield from _read_bare_messages(document)
-        return
-    met: dict[str, int] = {}
-    for item in document.items():
-        place = f"{document.unit} {item.number}"
-        if item.error:
-            yield Problem(document.source.label, place, item.error, item.remedy)
-            continue
-        try:
-            yield _read_chat(document, item, met)
-        except UnusableChat as error:
-            yield Problem(document.source.label, place, error.reason, error.remedy)
+    return lists.read(document, _FORM)
 
 
-def _holds_bare_messages(document: Document) -> bool:
-    if document.wrapper:
-        return False
-    for item in islice(document.items(), _LOOK_AT):
-        if _is_chat(item.value):
-            return False
-        if _is_message(item.value):
-            return True
-    return False
+def _unwrap(value: Any) -> lists.Conversation | None:
+    if not isinstance(value, dict) or not isinstance(value.get("messages"), list):
+        return None
+    messages = value["messages"]
+    if messages and not any(_is_message(message) for message in messages):
+        return None
+    return lists.Conversation(
+        messages,
+        external_id=value.get("id"),
+        title=value.get("title"),
+        learner=value.get("learner"),
+        created_at=value.get("created_at", value.get("createdAt")),
+        updated_at=value.get("updated_at", value.get("updatedAt")),
+    )
 
 
-def _read_chat(document: Document, item: Item, met: dict[str, int]) -> ParsedChat:
-    value = item.value
-    if not isinstance(value, dict):
-        raise UnusableChat("the conversation is not an object", "give an object with its messages, or remove it")
-    messages = value.get("messages")
-    if not isinstance(messages, list):
-        raise UnusableChat("the conversation has no list of messages", "give it one, or remove the conversation")
-    external_id = value.get("id")
-    if external_id is None or external_id == "":
-        external_id = _derive_id(document, value, messages, met)
-    draft = Draft(document.source.label, f"{document.unit} {item.number}", external_id, value.get("title"))
-    draft.take_learner(value.get("learner"))
-    draft.chat.created_at = values.parse_time(value.get("created_at", value.get("createdAt")))
-    draft.chat.updated_at = values.parse_time(value.get("updated_at", value.get("updatedAt")))
-    for number, message in enumerate(messages, 1):
-        _add_message(draft, number, message)
-    return draft.chat
+def _is_message(value: Any) -> bool:
+    return isinstance(value, dict) and "role" in value and ("parts" in value or not value.keys() & _OF_OTHERS)
 
 
-def _read_bare_messages(document: Document) -> Iterator[ParsedChat]:
-    """All items of the document are the messages of one chat."""
-    items = document.items()
-    held_back: list[Item] = []
-    first: Any = None
-    for item in items:
-        held_back.append(item)
-        if not item.error:
-            first = item.value
-            break
-    draft = Draft(document.source.label, "", _derive_id(document, {}, [first], {}))
-    draft.unit = "line" if document.layout is Layout.LINES else "message"
-    for item in (*held_back, *items):
-        number = item.number
-        if item.error:
-            draft.refuse(number, item.error, item.remedy)
-            draft.chat.complete = draft.chat.complete and not item.last
-        else:
-            _add_message(draft, number, item.value)
-    yield draft.chat
+class _Reader:
+    def __init__(self, draft: Draft):
+        self._draft = draft
+
+    def take(self, number: int, value: Any) -> None:
+        """One UIMessage, kept exactly as it is."""
+        draft = self._draft
+        if not isinstance(value, dict):
+            self.refuse(number, "the message is not an object", "give a UIMessage, or remove it")
+            return
+        message_id = value.get("id")
+        if message_id is None or message_id == "":
+            message_id = lists.derived_message_id(draft, number)
+        elif isinstance(message_id, bool) or not isinstance(message_id, str | int):
+            draft.refuse(number, "the message's id is neither a text nor a number", "give it a text, or leave it out")
+            return
+        message_id = str(message_id)
+        if not isinstance(value.get("parts"), list):
+            draft.refuse(number, "the message has no list of parts", _ADD_PARTS, message_id)
+            return
+        metadata = value.get("metadata")
+        if metadata is not None and not isinstance(metadata, dict):
+            metadata = {"value": metadata}
+        said_at = values.parse_time((metadata or {}).get("createdAt") or value.get("createdAt"))
+        draft.add(number, message_id, value.get("role"), value["parts"], metadata=metadata, said_at=said_at)
+
+    def refuse(self, number: int, reason: str, remedy: str) -> None:
+        self._draft.refuse(number, reason, remedy, lists.derived_message_id(self._draft, number))
+
+    def finish(self) -> None:
+        """Nothing is held back."""
 
 
-def _derive_id(document: Document, chat: dict[str, Any], messages: list[Any], met: dict[str, int]) -> str:
-    """An id for a chat without one: from the file's name and what does not change while the chat grows.
-
-    Chats of one file that begin alike are told apart by their order.
-    """
-    first = messages[0] if messages else None
-    if isinstance(first, dict):
-        first = first.get("id") or [first.get("role"), first.get("parts")]
-    key = values.derived_id("chat", document.source.name, chat.get("created_at"), first)
-    met[key] = met.get(key, 0) + 1
-    return key if met[key] == 1 else values.derived_id("chat", key, met[key])
+def _said_by_user(value: Any) -> bool:
+    return isinstance(value, dict) and value.get("role") == "user"
 
 
-def _add_message(draft: Draft, number: int, value: Any) -> None:
-    if not isinstance(value, dict):
-        draft.refuse(number, "the message is not an object", "give a UIMessage, or remove it")
-        return
-    message_id = value.get("id")
-    if message_id is None or message_id == "":
-        message_id = values.derived_id("msg", draft.chat.external_id, number)
-    elif isinstance(message_id, bool) or not isinstance(message_id, str | int):
-        draft.refuse(number, "the message's id is neither a text nor a number", "give it a text, or leave it out")
-        return
-    message_id = str(message_id)
-    if not isinstance(value.get("parts"), list):
-        draft.refuse(number, "the message has no list of parts", _ADD_PARTS, message_id)
-        return
-    metadata = value.get("metadata")
-    if metadata is not None and not isinstance(metadata, dict):
-        metadata = {"value": metadata}
-    said_at = values.parse_time((metadata or {}).get("createdAt") or value.get("createdAt"))
-    draft.add(number, message_id, value.get("role"), value["parts"], metadata=metadata, said_at=said_at)
+_FORM = lists.ListFormat(_unwrap, _is_message, _said_by_user, _Reader)

@@ -46,6 +46,11 @@ def texts(chat: ParsedChat) -> list[str]:
     return [part["text"] for message in chat.messages for part in message.parts if part["type"] == "text"]
 
 
+def tools(chat: ParsedChat) -> list[dict[str, Any]]:
+    """Every call of a tool, in order."""
+    return [part for message in chat.messages for part in message.parts if part["type"] == "dynamic-tool"]
+
+
 def complaints(results: Iterable[ParsedChat | Problem]) -> list[tuple[str, str]]:
     """(position, reason) of every problem, of the chats and beside them."""
     found: list[Problem] = []

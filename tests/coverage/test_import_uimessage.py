@@ -230,7 +230,7 @@ def test_a_malformed_chat_between_good_ones(tmp_path: Path) -> None:
         ("[1, 2]", "no chats"),
         ({"user": "me"}, "no chats"),
         ([{"id": "1", "title": "shared link"}], "no chats"),
-        ([{"role": "user", "content": "another format"}], "no chats"),
+        ([{"role": "narrator", "content": "another format"}], "no chats"),
         ('{"id": "c", "messages": [{"role": "us', "ends in the middle"),
         ('[{"id": "c"', "ends in the middle"),
         ("{", "ends in the middle|expected"),
