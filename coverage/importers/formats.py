@@ -4,7 +4,18 @@ from collections.abc import Iterator
 from itertools import islice
 from typing import Any, Protocol
 
-from . import anthropic, chatgpt, claude, claude_code, langchain, openai_chat, openai_responses, sharegpt, uimessage
+from . import (
+    anthropic,
+    chatgpt,
+    checkpoints,
+    claude,
+    claude_code,
+    langchain,
+    openai_chat,
+    openai_responses,
+    sharegpt,
+    uimessage,
+)
 from .documents import Document, UnreadableFile
 from .records import Fit, ParsedChat, Problem, Skipped
 
@@ -22,13 +33,14 @@ class Format(Protocol):
     def recognises(self, value: Any) -> Fit:
         """How well one item of a document fits this format."""
 
-    def read(self, document: Document) -> Iterator[ParsedChat | Problem | Skipped]:
-        """The conversations, one at a time."""
+    def read(self, document: Document) -> Iterator[ParsedChat | Problem | Skipped | checkpoints.Checkpoint]:
+        """The conversations, one at a time; or checkpoints of chats."""
 
 
 # Where several are sure of an item, the first has it.
 _MODULES = (
     uimessage, chatgpt, claude, claude_code, openai_chat, openai_responses, anthropic, langchain, sharegpt,
+    checkpoints,
 )  # fmt: skip
 FORMATS: dict[str, Format] = {module.NAME: module for module in _MODULES}
 NAMES = ("auto", *FORMATS)

@@ -1,6 +1,6 @@
 """Import chats from files and folders: one transaction per conversation, so nothing is ever half written."""
 
-from collections.abc import Callable, Generator, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
 from datetime import datetime
 from uuid import UUID
@@ -10,7 +10,8 @@ from django.db import DataError, IntegrityError, transaction
 from coverage import services
 from coverage.models import Chat, Message
 
-from . import archives, sources
+from . import archives, checkpoints, sources
+from .checkpoints import Checkpoint, CheckpointReport
 from .documents import NotJson, UnreadableFile, open_document
 from .formats import FORMATS, NAMES, Format, UnknownFormat, detect
 from .manifest import manifest_problems
@@ -49,7 +50,7 @@ class ChatReport:
     problems: list[Problem] = field(default_factory=list)
 
 
-Report = ChatReport | Problem | Skipped
+Report = ChatReport | CheckpointReport | Problem | Skipped
 
 
 def import_paths(
@@ -59,12 +60,14 @@ def import_paths(
     learner: str = "",
     dry_run: bool = False,
     on_progress: Progress | None = None,
+    is_busy: checkpoints.IsBusy | None = None,
 ) -> Iterator[Report]:
     """Import every conversation in the files, folders and archives; yields a report of each as it is done.
 
     ``format`` is "auto" (found from the content, file by file) or a name from ``formats.NAMES``. All chats go to
     ``learner``; if it is empty, to the learner whom the file names, else to "me". With ``dry_run`` everything is done
-    and rolled back, so the reports say what would happen. Import never starts an extraction.
+    and rolled back, so the reports say what would happen. Import never starts an extraction. Checkpoints of whole chats
+    come last, whatever their place, for the chats may be in the same import; ``is_busy`` is ``checkpoints.apply``'s.
 
     Raises ValueError on an unknown format, and what the database raises when it cannot be reached.
     """
@@ -80,6 +83,7 @@ def import_paths(
             yield from run.archive(found)
         else:
             yield from run.file(found)
+    yield from run.checkpoints(is_busy or (lambda _: False))
 
 
 def total_bytes(paths: Iterable[sources.Given]) -> int:
@@ -119,42 +123,39 @@ class _Import:
         self._dry_run = dry_run
         self._on_progress = on_progress
         self._seen: dict[tuple[str, str, str], _Seen] = {}
+        # Reports of anything but files of other kinds.
+        self._told = 0
+        # The latest of each chat.
+        self._checkpoints: dict[str, Checkpoint] = {}
 
     def folder(self, folder: sources.Folder) -> Iterator[Report]:
         """All files of a folder; one without any chat is a problem unless its files told theirs."""
-        useful = yield from self._files(folder)
+        before = self._told
+        yield from self._files(folder)
         for source in folder.archives:
-            for report in self.archive(source):
-                useful = useful or not isinstance(report, Skipped)
-                yield report
-        if not useful:
+            yield from self.archive(source)
+        if self._told == before:
             yield Problem(folder.label, "", "the folder holds no chats", "give the folder with the export in it")
 
     def archive(self, source: sources.Source) -> Iterator[Report]:
         """All files of a zip archive. One that was named must hold chats."""
+        before = self._told
         try:
             with archives.opened(source) as (folder, problems):
-                yield from problems
-                useful = yield from self._files(folder)
-                if source.named and not useful and not problems:
-                    yield Problem(source.label, "", "the archive holds no chats", "give the archive of the export")
+                yield from map(self._tell, problems)
+                yield from self._files(folder)
+            if source.named and self._told == before:
+                yield Problem(source.label, "", "the archive holds no chats", "give the archive of the export")
         except OSError as error:
             if source.named or source.looks_like_zip:
-                yield _unreadable_file(source, error)
+                yield self._tell(_unreadable_file(source, error))
             else:
                 yield Skipped(source.label, "it is not a zip archive")
 
-    def _files(self, folder: sources.Folder) -> Generator[Report, None, bool]:
-        """Reports of all files of a folder; returns whether there was anything but files of other kinds."""
-        useful = False
+    def _files(self, folder: sources.Folder) -> Iterator[Report]:
         for source in folder.files:
-            for report in self.file(source):
-                useful = useful or not isinstance(report, Skipped)
-                yield report
-        for report in manifest_problems(folder):
-            useful = True
-            yield report
-        return useful
+            yield from self.file(source)
+        yield from map(self._tell, manifest_problems(folder))
 
     def file(self, source: sources.Source) -> Iterator[Report]:
         """One file. Whatever is wrong with it is reported, and the import goes on with the next."""
@@ -163,14 +164,40 @@ class _Import:
             document = open_document(source)
             chosen = self._format or detect(document)
             for parsed in chosen.read(document):
-                yield self._chat(parsed, chosen) if isinstance(parsed, ParsedChat) else parsed
+                if isinstance(parsed, Checkpoint):
+                    self._keep(parsed)
+                else:
+                    yield self._tell(self._chat(parsed, chosen) if isinstance(parsed, ParsedChat) else parsed)
                 self._on_progress(document.bytes_read - counted)
                 counted = document.bytes_read
         except UnreadableFile as error:
-            yield _unreadable(source, error)
+            yield self._tell(_unreadable(source, error))
         except OSError as error:
-            yield _unreadable_file(source, error)
+            yield self._tell(_unreadable_file(source, error))
         self._on_progress(max(0, source.size - counted))
+
+    def _tell(self, report: Report) -> Report:
+        if not isinstance(report, Skipped):
+            self._told += 1
+        return report
+
+    def _keep(self, checkpoint: Checkpoint) -> None:
+        self._told += 1
+        kept = self._checkpoints.get(checkpoint.external_id)
+        if kept is None or checkpoint.folded_at > kept.folded_at:
+            self._checkpoints[checkpoint.external_id] = checkpoint
+
+    def checkpoints(self, is_busy: checkpoints.IsBusy) -> Iterator[Report]:
+        """The latest checkpoint of each chat."""
+        if self._checkpoints:
+            met = {external_id for _, _, external_id in self._seen}
+            yield from checkpoints.apply(
+                self._checkpoints.values(),
+                self._learner,
+                dry_run=self._dry_run,
+                is_busy=is_busy,
+                is_new=met.__contains__,
+            )
 
     def _chat(self, parsed: ParsedChat, chosen: Format) -> ChatReport:
         learner = self._learner or parsed.learner or DEFAULT_LEARNER

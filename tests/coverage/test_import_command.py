@@ -65,6 +65,8 @@ def test_json_is_one_object(tmp_path: Path) -> None:
         "conversations": 2,
         "states": {"new": 2},
         "messages": {"added": 3, "changed": 0, "moved": 0, "unchanged": 0, "left": 0},
+        "checkpoints": {},
+        "covered": {"messages": 0, "tokens": 0},
         "problems": 1,
     }
     assert data["problems"][0]["position"] == "conversation 2 ('Sec ond'), message 2"

@@ -15,7 +15,7 @@ from coverage.importers.formats import FORMATS, detect
 from coverage.importers.load import ChatReport, import_paths
 from coverage.importers.records import ParsedChat
 from coverage.importers.sources import File
-from coverage.models import Chat, Message
+from coverage.models import Chat, CoverageEntry, Message
 from tests.coverage.import_helpers import detected, ids, read, tools, write
 
 SAMPLES = Path(__file__).parents[2] / "osii" / "samples" / "formats"
@@ -64,8 +64,10 @@ def test_all_samples_import_once(tmp_path: Path) -> None:
     assert {report.state for report in first} == {"new"}
     assert {report.format for report in first} == {name for name, *_ in EXPECTED.values()}
     assert Message.objects.count() == sum(count for _, count, _ in EXPECTED.values())
+    assert CoverageEntry.objects.count() == 5  # the checkpoints among them, as far as they reach
     again = [report for report in import_paths([SAMPLES]) if isinstance(report, ChatReport)]
     assert {report.state for report in again} == {"unchanged"}
+    assert CoverageEntry.objects.count() == 5
     assert Chat.objects.count() == len(first)
     assert list(invariants.check()) == []
 

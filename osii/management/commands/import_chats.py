@@ -4,16 +4,21 @@ import sys
 from collections import Counter
 from collections.abc import Iterator
 from contextlib import ExitStack
+from dataclasses import asdict
+from datetime import UTC
 from typing import Any
+from uuid import UUID
 
 from django.core.management.base import CommandParser
 
-from coverage.importers.formats import NAMES
-from coverage.importers.load import ChatReport, import_paths, total_bytes
+from coverage.importers.checkpoints import CheckpointReport
+from coverage.importers.formats import FORMATS, NAMES
+from coverage.importers.load import ChatReport, Report, import_paths, total_bytes
 from coverage.importers.records import MAX_LEARNER, Problem, Skipped, shorten
 from coverage.importers.sources import Given, spooled
 from coverage.importers.values import printable
 from coverage.view import MalformedParts, check_storable
+from extraction.models import Run
 from osii.console import Command as OsiiCommand
 
 # Longer lists are cut in the printed report, with a count of the rest; --json has everything.
@@ -24,9 +29,10 @@ _MEGABYTE = 1_000_000
 
 class Command(OsiiCommand):
     help = (
-        "Import chats from files and folders. The format is found from the content: AI SDK UIMessages (JSON or JSONL) "
-        "or a ChatGPT export. What is broken is reported by file and position, and the rest is imported; importing the "
-        "same again adds nothing and updates what changed. Reading the chats is extract_chats' work."
+        "Import chats from files, folders, zip archives and standard input, plain or packed with gzip. The format is "
+        f"found from the content: {'; '.join(module.LABEL for module in FORMATS.values())}. What is broken is reported "
+        "by file and position, and the rest is imported; importing the same again adds nothing and updates what "
+        "changed. Reading the chats is extract_chats' work."
     )
 
     def arguments(self, parser: CommandParser) -> None:
@@ -41,9 +47,8 @@ class Command(OsiiCommand):
 
     def run(self, **options: Any) -> None:
         learner = self._learner(options["learner"])
-        chats: list[dict[str, Any]] = []
-        problems: list[dict[str, str]] = []
-        skipped: list[dict[str, str]] = []
+        data: dict[str, Any] = {"dry_run": options["dry_run"]}
+        data |= {"conversations": [], "checkpoints": [], "problems": [], "skipped_files": []}
         with ExitStack() as stack:
             paths = self._with_standard_input(options["paths"], stack)
             advance = stack.enter_context(self.progress("Importing (MB)", total=_megabytes(total_bytes(paths))))
@@ -53,20 +58,15 @@ class Command(OsiiCommand):
                 learner=learner,
                 dry_run=options["dry_run"],
                 on_progress=_Megabytes(advance),
+                is_busy=_is_busy,
             )
             for report in reports:
-                _sort(report, chats, problems, skipped)
-        data = {
-            "dry_run": options["dry_run"],
-            "conversations": chats,
-            "problems": problems,
-            "skipped_files": skipped,
-            "totals": _totals(chats, problems),
-        }
+                _sort(report, data)
+        data["totals"] = _totals(data)
         self.result(data, _render)
-        if problems:
+        if data["problems"]:
             done = "would be imported" if options["dry_run"] else "was imported"
-            self.fail(f"{len(problems):,} problem(s); everything else {done}")
+            self.fail(f"{len(data['problems']):,} problem(s); everything else {done}")
 
     def _with_standard_input(self, paths: list[str], stack: ExitStack) -> list[Given]:
         """The paths, with what comes in on standard input in the place of "-"."""
@@ -102,35 +102,46 @@ def _megabytes(count: int) -> int:
     return -(-count // _MEGABYTE)
 
 
-def _sort(
-    report: ChatReport | Problem | Skipped,
-    chats: list[dict[str, Any]],
-    problems: list[dict[str, str]],
-    skipped: list[dict[str, str]],
-) -> None:
+def _is_busy(chat_id: UUID) -> bool:
+    """Whether a run waits for this chat or reads it."""
+    return Run.objects.filter(chat=chat_id, status__in=Run.ACTIVE).exists()
+
+
+def _sort(report: Report, data: dict[str, Any]) -> None:
+    """Put a report into its list."""
     if isinstance(report, Problem):
-        problems.append(_problem(report))
+        data["problems"].append(_problem(report))
     elif isinstance(report, Skipped):
-        skipped.append({"file": printable(report.source), "reason": report.reason})
+        data["skipped_files"].append({"file": printable(report.source), "reason": report.reason})
+    elif isinstance(report, CheckpointReport):
+        row = {**asdict(report), "file": printable(report.source), "position": report.where}
+        data["checkpoints"].append({key: row[key] for key in _CHECKPOINT})
     else:
-        problems.extend(_problem(problem) for problem in report.problems)
-        chats.append(
-            {
-                "file": printable(report.source),
-                "position": report.where,
-                "format": report.format,
-                "learner": report.learner,
-                "title": report.title,
-                "state": report.state,
-                "chat_id": report.chat_id,
-                "added": report.added,
-                "changed": report.changed,
-                "moved": report.moved,
-                "unchanged": report.unchanged,
-                "left": report.left,
-                "problems": len(report.problems),
-            }
-        )
+        data["problems"].extend(_problem(problem) for problem in report.problems)
+        data["conversations"].append(_conversation(report))
+
+
+_CHECKPOINT = (
+    "file", "position", "external_id", "folded_at", "learner", "title", "state", "chat_id", "messages", "tokens",
+)  # fmt: skip
+
+
+def _conversation(report: ChatReport) -> dict[str, Any]:
+    return {
+        "file": printable(report.source),
+        "position": report.where,
+        "format": report.format,
+        "learner": report.learner,
+        "title": report.title,
+        "state": report.state,
+        "chat_id": report.chat_id,
+        "added": report.added,
+        "changed": report.changed,
+        "moved": report.moved,
+        "unchanged": report.unchanged,
+        "left": report.left,
+        "problems": len(report.problems),
+    }
 
 
 def _problem(problem: Problem) -> dict[str, str]:
@@ -142,13 +153,16 @@ def _problem(problem: Problem) -> dict[str, str]:
     }
 
 
-def _totals(chats: list[dict[str, Any]], problems: list[dict[str, str]]) -> dict[str, Any]:
+def _totals(data: dict[str, Any]) -> dict[str, Any]:
+    chats, checkpoints = data["conversations"], data["checkpoints"]
     counted = ("added", "changed", "moved", "unchanged", "left")
     return {
         "conversations": len(chats),
         "states": dict(Counter(chat["state"] for chat in chats)),
         "messages": {name: sum(chat[name] for chat in chats) for name in counted},
-        "problems": len(problems),
+        "checkpoints": dict(Counter(row["state"] for row in checkpoints)),
+        "covered": {name: sum(row[name] for row in checkpoints) for name in ("messages", "tokens")},
+        "problems": len(data["problems"]),
     }
 
 
@@ -164,10 +178,22 @@ def _render(data: dict[str, Any]) -> Iterator[str]:
         )
     if len(chats) > _SHOWN_CHATS:
         yield f"… and {len(chats) - _SHOWN_CHATS:,} more conversations (--json lists them all)"
+    yield from _render_checkpoints(data["checkpoints"])
     yield from _render_problems(data["problems"])
     if data["skipped_files"]:
         yield f"{len(data['skipped_files']):,} file(s) hold no chats and were passed over."
     yield _summary(data)
+
+
+def _render_checkpoints(rows: list[dict[str, Any]]) -> Iterator[str]:
+    if rows:
+        yield f"{'covered':>8} {'tokens':>9}  {'read up to':<20}  {'state':<8}  chat"
+    for row in rows[:_SHOWN_CHATS]:
+        moment = row["folded_at"].astimezone(UTC).strftime("%Y-%m-%d %H:%M UTC")
+        title = shorten(row["title"]) or shorten(row["external_id"])
+        yield f"{row['messages']:>8,} {row['tokens']:>9,}  {moment:<20}  {row['state']:<8}  {title}"
+    if len(rows) > _SHOWN_CHATS:
+        yield f"… and {len(rows) - _SHOWN_CHATS:,} more checkpoints (--json lists them all)"
 
 
 def _render_problems(problems: list[dict[str, str]]) -> Iterator[str]:
@@ -186,6 +212,9 @@ def _summary(data: dict[str, Any]) -> str:
     messages = totals["messages"]
     more = f", {messages['moved']:,} moved" if messages["moved"] else ""
     more += f", {messages['left']:,} left the transcript" if messages["left"] else ""
+    covered = totals["covered"]
+    if data["checkpoints"]:
+        more += f"; covered by checkpoints: {covered['messages']:,} messages, {covered['tokens']:,} tokens"
     prefix = "Would import" if data["dry_run"] else "Imported"
     return (
         f"{prefix}: {totals['conversations']:,} conversations{f' ({states})' if states else ''}; messages: "
