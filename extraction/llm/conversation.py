@@ -33,8 +33,8 @@ from .transcript import transcript
 LOOK_SECONDS = 1.0
 """How often the caller looks whether it should stop while nothing happens."""
 FINISH = "finish_extraction"
-WORDS_INSTEAD_OF_CALLS = 3
-"""So many answers in a row without a tool call end the batch."""
+PATIENCE = 3
+"""So many answers in a row without a tool call, or cut off, end the batch."""
 
 
 @dataclass(slots=True)
@@ -63,6 +63,7 @@ class Conversation:
         self._unsent: list[ModelMessage] = []
         self._calls = 0
         self._wordy = 0
+        self._cut_off = 0
 
     # --- in the caller's thread ----------------------------------------------------------------------------------
 
@@ -183,7 +184,10 @@ class Conversation:
 
     def _look_at(self, response: ModelResponse) -> None:
         self._wordy = 0 if response.tool_calls else self._wordy + 1
-        if self._wordy < WORDS_INSTEAD_OF_CALLS:
+        self._cut_off = self._cut_off + 1 if response.finish_reason == "length" else 0
+        if self._cut_off >= PATIENCE:
+            raise BatchFailed(f"{self._cut_off} answers of the model in a row were cut off at its token limit")
+        if self._wordy < PATIENCE:
             return
         if not self._calls:
             raise WorkerUnavailable(

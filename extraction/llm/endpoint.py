@@ -35,6 +35,10 @@ class AnswerTooLong(Exception):
         super().__init__(f"the answer has more than {ANSWER_BYTES // 2**20} MiB")
 
 
+class Redirected(Exception):
+    """The endpoint names another address; it is not followed, because the key would go along."""
+
+
 @dataclass(frozen=True, slots=True)
 class Endpoint:
     """Where a model is and how to ask it. ``seconds`` is the time limit of one request."""
@@ -82,7 +86,7 @@ class Endpoint:
 
         async with httpx2.AsyncClient(
             timeout=httpx2.Timeout(self.seconds, connect=min(self.seconds, CONNECT_SECONDS)),
-            follow_redirects=False,  # the key stays with the host it was given for
+            follow_redirects=False,
             event_hooks={"response": [_bound]},
         ) as client:
             yield self._anthropic(client) if self.provider == ANTHROPIC else self._openai(client)
@@ -116,6 +120,8 @@ class Endpoint:
 
 
 async def _bound(response: "httpx2.Response") -> None:
+    if response.has_redirect_location:
+        raise Redirected(response.headers["location"])
     response.stream = _bounded(response.stream)
 
 

@@ -3,12 +3,13 @@
 import json
 import re
 from collections.abc import Iterator
+from typing import Any
 
 from pydantic_ai import exceptions as ai
 
 from extraction.workers import BatchFailed, BatchTooLarge, WorkerUnavailable
 
-from .endpoint import AnswerTooLong, Endpoint
+from .endpoint import AnswerTooLong, Endpoint, Redirected
 
 # Servers word it in many ways, and not all with the status that it should have.
 _TOO_LONG = re.compile(
@@ -33,7 +34,7 @@ NO_TOOLS = (
 
 def is_transient(error: Exception) -> bool:
     """Whether the same request may succeed a moment later."""
-    if _has_cause(error, AnswerTooLong) or is_too_long(error) or lacks_tools(error):
+    if _has_cause(error, AnswerTooLong | Redirected) or is_too_long(error) or lacks_tools(error):
         return False
     if isinstance(error, ai.ModelHTTPError):
         return error.status_code >= 500 or error.status_code in _AGAIN_STATUSES
@@ -91,6 +92,10 @@ def _of_the_endpoint(error: Exception, what: str, endpoint: Endpoint, attempts: 
             f"the model endpoint does not know OSII_LLM_MODEL {endpoint.model!r}, or OSII_LLM_BASE_URL is not its address "
             f"(most servers want it to end in /v1): {what}"
         )
+    if _has_cause(error, Redirected):
+        return WorkerUnavailable(
+            f"{endpoint.place} answers that it has moved; set OSII_LLM_BASE_URL to the new address: {what}"
+        )
     if isinstance(error, ai.ModelQuotaExceededError):
         return WorkerUnavailable(f"the quota of the model endpoint is used up: {what}", temporary=True)
     if isinstance(error, ai.ModelRateLimitError):
@@ -113,7 +118,8 @@ def describe(error: Exception, endpoint: Endpoint) -> str:
         return f"no answer from {endpoint.place} within {endpoint.seconds:g} seconds (OSII_LLM_TIMEOUT_SECONDS)"
     if isinstance(error, ai.ModelConnectionError):
         deepest = str(list(_causes(error))[-1]).strip() or "connection lost"
-        return endpoint.scrub(f"{endpoint.place} cannot be reached ({deepest[:_DETAIL_CHARACTERS]})")
+        what = "redirects" if _has_cause(error, Redirected) else "cannot be reached"
+        return endpoint.scrub(f"{endpoint.place} {what} ({deepest[:_DETAIL_CHARACTERS]})")
     first = str(error).strip().partition("\n")[0]
     return endpoint.scrub(f"an unusable answer from {endpoint.place}: {first[:_DETAIL_CHARACTERS]}")
 
@@ -134,7 +140,7 @@ def _said(error: ai.ModelHTTPError) -> str:
     return " ".join([*(str(code) for code in codes if code), str(body or "")])[:_LOOKED_AT_CHARACTERS]
 
 
-def _has_cause(error: BaseException, kind: type[BaseException]) -> bool:
+def _has_cause(error: BaseException, kind: Any) -> bool:
     return any(isinstance(one, kind) for one in _causes(error))
 
 

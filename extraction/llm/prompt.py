@@ -16,7 +16,7 @@ NUDGE = "Nothing outside a tool call is read. Call one of the four tools; if you
 @cache
 def instructions() -> str:
     """The system prompt."""
-    return (Path(__file__).resolve().parent.parent / "prompts" / f"{VERSION}.md").read_text(encoding="utf-8")
+    return (Path(__file__).resolve().parent.parent / "prompts" / f"{VERSION}.md").read_text(encoding="utf-8").strip()
 
 
 def first_message(overview: dict[str, Any]) -> str:
