@@ -26,6 +26,7 @@ from .models import (
     ReferenceEnvironment,
     Resolution,
     Run,
+    WorkerConversation,
 )
 
 
@@ -63,7 +64,9 @@ class ChatWithRunsAdmin(ChatAdmin):
 
 @admin.register(Run)
 class RunAdmin(ReadOnlyAdmin):
-    list_display = ("id", "chat", "mode", "status", "worker", "attempt", "recoveries", "queued_at", "finished_at")
+    list_display = (
+        "id", "chat", "mode", "status", "worker", "attempt", "recoveries", "queued_at", "finished_at", "retry_at",
+    )  # fmt: skip
     list_filter = ("status", "mode", "worker", "queued_at")
     list_select_related = ("chat",)
     search_fields = ("=id", "chat__title", "error")
@@ -118,6 +121,17 @@ class ReferenceEnvironmentAdmin(ReadOnlyAdmin):
     def get_queryset(self, request: HttpRequest) -> QuerySet[ReferenceEnvironment]:
         # A list must not load every snapshot; a single one fetches its content when it is shown.
         return super().get_queryset(request).defer("content")
+
+
+@admin.register(WorkerConversation)
+class WorkerConversationAdmin(ReadOnlyAdmin):
+    list_display = ("batch", "attempt", "worker_version", "usage", "created_at")
+    list_select_related = ("batch",)
+    search_fields = ("=batch__id", "worker_version")
+    ordering = ("-created_at", "-pk")
+
+    def get_queryset(self, request: HttpRequest) -> QuerySet[WorkerConversation]:
+        return super().get_queryset(request).defer("entries")
 
 
 @admin.register(Candidate)

@@ -37,14 +37,16 @@ class Finding:
     advice: str = ""
 
 
-def examine() -> Iterator[Finding]:
-    """All findings, in the order in which a person would fix them."""
+def examine(*, probe_model: bool = False) -> Iterator[Finding]:
+    """All findings, in the order in which a person would fix them. ``probe_model`` also asks the language model."""
     yield python()
     yield home()
     yield disk()
     yield from servers()
     yield embedder()
     yield llm()
+    if probe_model:
+        yield tool_calls()
 
 
 def python() -> Finding:
@@ -199,11 +201,27 @@ def llm() -> Finding:
         if wanted:
             return Finding("Language model", "fail", "EXTRACTION_WORKER is llm, but no model is named", advice)
         return Finding("Language model", "ok", "none: chats are read by the offline rules worker")
-    endpoint = settings.OSII_LLM_BASE_URL or "its provider's own address"
+    endpoint = env.mask(settings.OSII_LLM_BASE_URL) or "its provider's own address"
     detail = f"{settings.OSII_LLM_MODEL} ({settings.OSII_LLM_PROVIDER}) at {endpoint}"
     if not settings.OSII_LLM_API_KEY and not settings.OSII_LLM_BASE_URL:
         return Finding("Language model", "fail" if wanted else "warn", detail, "set OSII_LLM_API_KEY")
     return Finding("Language model", "ok", detail)
+
+
+def tool_calls() -> Finding:
+    """Whether the language model answers, and calls a tool when it is asked to: two short requests."""
+    from extraction.llm.endpoint import Endpoint
+    from extraction.workers import WorkerUnavailable
+
+    name = "Tool calls"
+    try:
+        endpoint = Endpoint.from_settings()
+        from extraction.llm.probe import check
+
+        called = check(endpoint)
+    except WorkerUnavailable as error:
+        return Finding(name, "fail", str(error), "see docs/connect-a-model.md")
+    return Finding(name, "ok", f"{endpoint.model} called {called} and took its result")
 
 
 def split(line: str) -> tuple[str, str]:

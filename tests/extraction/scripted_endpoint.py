@@ -137,7 +137,7 @@ class ScriptedEndpoint:
                 chosen = self.probe
             else:
                 self.received.append(received)
-                chosen = self.script[min(len(self.received), len(self.script)) - 1]
+                chosen = self.script[min(len(self.received), len(self.script)) - 1] if self.script else Drops()
         return chosen if isinstance(chosen, Says | Status | Raw | Hangs | Drops) else chosen(received)
 
     def render(self, says: Says, model: str) -> Json:

@@ -77,17 +77,6 @@ def test_the_endpoint_receives_exactly_the_four_tools_with_closed_schemas(serve:
             assert set(tool["schema"]["required"]) <= set(tool["schema"]["properties"])
 
 
-def test_every_argument_has_a_bound() -> None:
-    def bounded(schema: dict[str, Any]) -> bool:
-        if schema["type"] == "array":
-            return "maxItems" in schema and bounded(schema["items"])
-        return bool({"maxLength", "enum", "maximum", "minimum"} & schema.keys())
-
-    for tool in offered_tools():
-        assert [name for name, schema in tool.schema["properties"].items() if not bounded(schema)] == []
-    assert list(offered_tools()[1].schema["properties"]) == ["evidence_id", "char_offset", "from", "to", "max_items"]
-
-
 @PROVIDERS
 def test_the_chat_goes_out_as_fenced_data_after_the_instructions(serve: Any, provider: str) -> None:
     endpoint = serve(calls(finish()), provider=provider)
@@ -399,25 +388,3 @@ def test_the_conversation_is_kept_without_reasoning_and_without_the_key(serve: A
     assert kept[0]["text"].startswith("You read the messages at positions 1 to 1")
     assert kept[2]["tool"] == "stage_candidate"
     assert KEY not in json.dumps(kept)
-
-
-# --- set-up
-
-
-@pytest.mark.parametrize(
-    ("provider", "model", "named"),
-    [
-        ("openai", "", "OSII_LLM_MODEL"),
-        ("openai", "some", "OSII_LLM_API_KEY"),
-        ("anthropic", "some", "OSII_LLM_BASE_URL"),
-    ],
-)
-def test_what_is_not_set_is_named(settings: Any, provider: str, model: str, named: str) -> None:
-    settings.OSII_LLM_PROVIDER, settings.OSII_LLM_MODEL = provider, model
-    with pytest.raises(WorkerUnavailable, match=named):
-        get_worker("llm")
-
-
-def test_a_long_model_name_fits_into_the_version(settings: Any) -> None:
-    settings.OSII_LLM_MODEL, settings.OSII_LLM_BASE_URL = "m" * 200, "http://127.0.0.1:9/v1"
-    assert len(get_worker("llm").version) == 80

@@ -14,7 +14,7 @@ from django.urls import reverse
 
 from coverage.models import Chat, Learner
 from extraction.documents import services
-from extraction.models import Batch, Document, ExtractionVersion, Promotion, Run
+from extraction.models import Batch, Document, ExtractionVersion, Promotion, Run, WorkerConversation
 from graphctx.models import EmbeddingSpace, PropositionVector, Steer
 from tests.osii import rows
 
@@ -44,6 +44,7 @@ def everything() -> None:
     claim = rows.proposition()
     rows.instance(claim, chat)
     rows.resolution(rows.candidate(done), claim)
+    WorkerConversation.objects.create(batch=done, attempt=1, worker_version="w", entries=[], usage={})
     document = rows.document()
     Promotion.objects.create(document=document, after=document.primary, actor="system")
     space = EmbeddingSpace.objects.create(

@@ -15,10 +15,17 @@ class Command(console.Command):
         "Exit status 1 when a required part fails. Starts the embedded servers; changes nothing else."
     )
 
+    def arguments(self, parser):
+        parser.add_argument(
+            "--probe-model",
+            action="store_true",
+            help="also ask the language model for one tool call: two short requests, which a hosted one charges for",
+        )
+
     def run(self, **options):
         from osii import health
 
-        findings = list(health.examine())
+        findings = list(health.examine(probe_model=options["probe_model"]))
         healthy = not any(finding.state == "fail" for finding in findings)
         self.result({"healthy": healthy, "checks": [asdict(finding) for finding in findings]}, self._render)
         if not healthy:
