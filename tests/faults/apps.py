@@ -1,4 +1,4 @@
-"""An app that only fault tests install: it adds a worker that can be held at a batch."""
+"""An app that only fault tests install: a worker process in it can be held at any stage of a batch."""
 
 from django.apps import AppConfig
 
@@ -8,5 +8,7 @@ class FaultsConfig(AppConfig):
 
     def ready(self) -> None:
         from extraction.workers import register_worker
+        from tests.faults import held
 
         register_worker("held", "tests.faults.held:HeldWorker")
+        held.install()
