@@ -8,6 +8,7 @@ from datetime import timedelta
 from typing import Any
 
 import pytest
+from django.core.management import CommandError, call_command
 from django.utils import timezone
 
 from coverage.models import Chat, CoverageEntry, Message
@@ -211,6 +212,16 @@ def test_a_hanging_endpoint_is_given_up_after_its_time(serve: Any, settings: Any
     assert "no answer from 127.0.0.1" in run.error and "OSII_LLM_TIMEOUT_SECONDS" in run.error
     assert (len(endpoint.received), len(endpoint.probes)) == (2, 1)
     assert Batch.objects.get().failures == 0
+
+
+def test_the_command_stops_at_the_first_chat_and_says_how_many_are_left(serve: Any, capsys: Any) -> None:
+    endpoint = serve(OVERLOADED, probe=OVERLOADED)
+    for number in range(3):
+        factories.chat(tea(number))
+    with pytest.raises(CommandError, match=r"model endpoint unavailable: HTTP 503 .* \(3 chat\(s\) are left to read\)"):
+        call_command("extract_chats", "--all", "--rest", "--worker", "llm")
+    assert Run.objects.count() == 1
+    assert len(endpoint.received) == 3
 
 
 def test_the_next_run_reads_the_same_batch_once_the_endpoint_is_back(serve: Any) -> None:

@@ -39,9 +39,13 @@ class Command(OsiiCommand):
             for chat in chats:
                 results.append(self._extract(chat, mode, worker, queue=options["queue"]))
                 advance(1)
+                if _worker_failed(results[-1]):
+                    break
         data = {"chats": results, "totals": _totals(results)}
         self.result(data, _render)
         bad = [row for row in results if row["status"] == Run.Status.FAILED]
+        if bad and _worker_failed(bad[-1]):
+            self.fail(f"{bad[-1]['error']} ({len(chats) - len(results) + 1} chat(s) are left to read)")
         if bad:
             self.fail(
                 f"{len(bad)} chat(s) ended with parked batches; see them on their chat pages, then retry with --rest"
@@ -80,6 +84,12 @@ class Command(OsiiCommand):
             "error": run.error,
             "batches": [_batch(batch) for batch in batches],
         }
+
+
+def _worker_failed(row: dict[str, Any]) -> bool:
+    """The run failed without a parked batch: its worker cannot work just now, and would not for the next chat either."""
+    parked = any(batch["status"] == Batch.Status.PARKED for batch in row["batches"])
+    return row["status"] == Run.Status.FAILED and not parked
 
 
 def _batch(batch: Batch) -> dict[str, Any]:
