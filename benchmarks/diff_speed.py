@@ -70,7 +70,7 @@ def _read(chat: Chat, messages: list[Message]) -> None:
         )  # fmt: skip
         BatchMessage.objects.bulk_create(
             BatchMessage(
-                batch=batch, order=order, message_id=message.message_id, position=message.position,
+                batch=batch, chat=batch.chat, order=order, message_id=message.message_id, position=message.position,
                 fingerprint=message.fingerprint, tokens=message.tokens,
             )
             for order, message in enumerate(group)

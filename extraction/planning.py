@@ -11,10 +11,10 @@ from django.db.models import QuerySet
 from django.utils import timezone
 
 from coverage.batches import context_before, first_batch
-from coverage.models import Chat, Message, MessageCoverage
+from coverage.models import Chat, Message
 
 from .models import Batch, BatchMessage, Run
-from .selectors import EXTRACTABLE, PARKED, due_tokens, message_states
+from .selectors import EXTRACTABLE, PARKED, MessageState, due_tokens, message_states
 from .workers import get_worker
 
 CONTEXT_SHARE = 5
@@ -43,22 +43,22 @@ def open_batch(run: Run, chat: Chat) -> Batch | None:
     return _create(run, chat, group) if group else None
 
 
-def _half(run: Run, chat: Chat, rows: Sequence[MessageCoverage]) -> Batch | None:
+def _half(run: Run, chat: Chat, rows: Sequence[MessageState]) -> Batch | None:
     """A half of a batch that this run split and did not try yet."""
     halves = Batch.objects.filter(chat=chat, run=run, status=Batch.Status.FAILED, attempt=0)
     return _whole(halves, _waiting(rows))
 
 
-def _failed_batch(chat: Chat, rows: Sequence[MessageCoverage]) -> Batch | None:
+def _failed_batch(chat: Chat, rows: Sequence[MessageState]) -> Batch | None:
     """The oldest failed batch whose messages all still wait, unchanged: its failures count on exactly these."""
     return _whole(Batch.objects.filter(chat=chat, status=Batch.Status.FAILED), _waiting(rows))
 
 
-def _waiting(rows: Sequence[MessageCoverage]) -> set[tuple[str, str]]:
+def _waiting(rows: Sequence[MessageState]) -> set[tuple[str, str]]:
     return {(row.message_id, row.fingerprint) for row in rows if row.state in EXTRACTABLE}
 
 
-def _parked_batch(run: Run, chat: Chat, rows: Sequence[MessageCoverage]) -> Batch | None:
+def _parked_batch(run: Run, chat: Chat, rows: Sequence[MessageState]) -> Batch | None:
     parked = {(row.message_id, row.fingerprint) for row in rows if row.state == PARKED}
     # A parked batch that this very run already tried keeps its place: one more attempt, not an endless loop.
     batches = Batch.objects.filter(chat=chat, status=Batch.Status.PARKED).exclude(run=run)
@@ -84,7 +84,7 @@ def _reopen(batch: Batch, run: Run) -> Batch:
     return batch
 
 
-def _create(run: Run, chat: Chat, group: Sequence[MessageCoverage | BatchMessage], **more: Any) -> Batch:
+def _create(run: Run, chat: Chat, group: Sequence[MessageState | BatchMessage], **more: Any) -> Batch:
     batch = Batch.objects.create(
         chat=chat,
         run=run,
@@ -99,6 +99,7 @@ def _create(run: Run, chat: Chat, group: Sequence[MessageCoverage | BatchMessage
     BatchMessage.objects.bulk_create(
         BatchMessage(
             batch=batch,
+            chat=chat,
             order=order,
             message_id=row.message_id,
             position=row.position,

@@ -137,6 +137,8 @@ class BatchMessage(models.Model):
     """One message of a batch, as it was when the batch was formed. Immutable."""
 
     batch = models.ForeignKey(Batch, on_delete=models.CASCADE, related_name="messages")
+    # Repeated from the batch: message ids are unique within a chat only, and the states of a chat look them up there.
+    chat = models.ForeignKey(Chat, on_delete=models.CASCADE, related_name="+", db_index=False)
     order = models.PositiveIntegerField()
     message_id = models.CharField(max_length=200)
     position = models.PositiveIntegerField()
@@ -151,7 +153,7 @@ class BatchMessage(models.Model):
         ]
         indexes = [
             # States of a chat's messages: which batches read this message id, under which fingerprint.
-            models.Index(fields=("message_id", "fingerprint"), name="batch_message_by_message"),
+            models.Index(fields=("chat", "message_id", "fingerprint"), name="batch_message_in_chat"),
         ]
 
     def __str__(self) -> str:

@@ -45,7 +45,7 @@ def _with_tokens(rows: QuerySet[Chat], condition: Q) -> QuerySet[Chat]:
         .order_by()
         .values("chat")
         .annotate(
-            due=Coalesce(Sum("tokens", filter=Q(extractable=True)), 0),
+            due=Coalesce(Sum("tokens", filter=Q(state__in=extraction.EXTRACTABLE)), 0),
             parked=Coalesce(Sum("tokens", filter=Q(state=extraction.PARKED)), 0),
             unread=Coalesce(Sum("tokens", filter=~Q(state=extraction.COVERED)), 0),
             total=Coalesce(Sum("tokens"), 0),

@@ -71,6 +71,7 @@ def batch(chat: Chat, status: str = Batch.Status.SUCCEEDED, *, positions: range 
     for order, message in enumerate(messages, start=1):
         BatchMessage.objects.create(
             batch=made,
+            chat=made.chat,
             order=order,
             message_id=message.message_id,
             position=message.position,

@@ -124,7 +124,7 @@ def test_every_invariant_holds_after_reading() -> None:
     factories.chat(*TALK)
     call("extract_chats", "--all", "--rest")
     assert call_json("check_invariants") == {
-        "violations": {"coverage": [], "extraction": [], "documents": []},
+        "violations": {"coverage": [], "graph": [], "extraction": [], "documents": []},
         "count": 0,
     }
     assert "All invariants hold" in call("check_invariants")

@@ -5,10 +5,12 @@ from typing import Any
 from coverage import invariants as coverage_invariants
 from extraction import invariants as extraction_invariants
 from extraction.documents import invariants as document_invariants
+from graphctx import invariants as graph_invariants
 from osii.console import Command as OsiiCommand
 
 ROOMS = {
     "coverage": coverage_invariants.check,
+    "graph": graph_invariants.check,
     "extraction": extraction_invariants.check,
     "documents": document_invariants.check,
 }
