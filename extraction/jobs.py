@@ -1,21 +1,38 @@
-"""RQ entry points: ids only, load fresh, idempotent."""
+"""RQ entry points (ids only, load fresh, idempotent), and how a run gets to one."""
 
 from uuid import UUID
 
+from django.conf import settings
 from django.db import DatabaseError
+
+from coverage.queueing import CHATS, enqueue_on_commit, stop_requested
 
 from .models import Run
 from .runs import execute
 
 
 def run_chat(run_id: str) -> str:
-    """Execute a queued run; returns its status. A run that someone else claimed or finished is left alone.
+    """Execute one turn of a queued run; returns its status. A run that someone else claimed or finished is left alone.
 
-    A run that is erased with its chat, before or meanwhile, is "erased".
+    A run with more to read goes to the end of the queue, so that a long chat does not keep the others waiting. A run that
+    is erased with its chat, before or meanwhile, is "erased".
     """
     try:
-        return execute(UUID(run_id)).status
+        run = execute(UUID(run_id), turn=settings.EXTRACTION_TURN_BATCHES)
     except (Run.DoesNotExist, DatabaseError):
         if Run.objects.filter(pk=run_id).exists():
             raise
         return "erased"
+    # What a stopping worker hands back, the reconciler enqueues.
+    if run.status == Run.Status.QUEUED and not stop_requested.is_set():
+        enqueue_run(run)
+    return run.status
+
+
+def enqueue_run(run: Run) -> None:
+    """Enqueue a queued run; the job's id names the attempt, so enqueuing twice is harmless."""
+    enqueue_on_commit(CHATS, run_chat, str(run.pk), job_id=job_id(run))
+
+
+def job_id(run: Run) -> str:
+    return f"run-{run.pk}-{run.attempt + 1}"

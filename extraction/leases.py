@@ -11,7 +11,8 @@ from uuid import UUID
 
 from django.conf import settings
 from django.db import DatabaseError, connection
-from django.db.models import F
+from django.db.models import DateTimeField, F, Value
+from django.db.models.functions import Coalesce
 from django.utils import timezone
 
 from coverage.queueing import stop_requested
@@ -42,7 +43,7 @@ def claim(run_id: UUID) -> Run | None:
         attempt_token=uuid.uuid4(),
         lease_expires_at=now + lease_length(),
         heartbeat_at=now,
-        started_at=now,
+        started_at=Coalesce("started_at", Value(now, output_field=DateTimeField())),
         held_by=f"{platform.node()}:{os.getpid()}",
     )
     return Run.objects.select_related("chat__learner").get(pk=run_id) if claimed else None

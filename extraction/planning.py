@@ -27,20 +27,30 @@ def open_batch(run: Run, chat: Chat) -> Batch | None:
     The caller holds the chat's lock. An automatic run goes on while the uncovered total reaches the chunk budget;
     "the rest" drains everything and gives each parked batch one more attempt. What this run split it reads to the end.
     """
+    chosen = _choose(run, chat)
+    if not chosen:
+        return None
+    return _reopen(chosen, run) if isinstance(chosen, Batch) else _create(run, chat, chosen)
+
+
+def has_next(run: Run, chat: Chat) -> bool:
+    """Whether ``open_batch`` would open one. The caller holds the chat's lock."""
+    return bool(_choose(run, chat))
+
+
+def _choose(run: Run, chat: Chat) -> Batch | Sequence[MessageState]:
+    """A batch to read again, or the messages of a new one; empty when nothing is to be read."""
     rows = message_states(chat.pk)
     budget = settings.EXTRACTION_CHUNK_TOKENS
     half = _half(run, chat, rows)
     if half is not None:
-        return _reopen(half, run)
+        return half
     if run.mode == Run.Mode.DUE and due_tokens(rows) < budget:
-        return None
+        return []
     retried = _failed_batch(chat, rows)
     if retried is None and run.mode == Run.Mode.REST:
         retried = _parked_batch(run, chat, rows)
-    if retried is not None:
-        return _reopen(retried, run)
-    group = first_batch(rows, budget)
-    return _create(run, chat, group) if group else None
+    return retried or first_batch(rows, budget)
 
 
 def _half(run: Run, chat: Chat, rows: Sequence[MessageState]) -> Batch | None:
@@ -111,7 +121,7 @@ def _create(run: Run, chat: Chat, group: Sequence[MessageState | BatchMessage], 
     return batch
 
 
-def split(batch: Batch, run: Run, chat: Chat) -> bool:
+def split(batch: Batch, run: Run, chat: Chat, why: str = "half of a batch that was too large") -> bool:
     """Put two batches with its messages in the place of one that is too large; False when it holds a single message.
 
     The caller closes the batch itself, in the same transaction, under the chat's lock. The halves wait as failed batches
@@ -122,7 +132,7 @@ def split(batch: Batch, run: Run, chat: Chat) -> bool:
         return False
     middle = _middle([message.tokens for message in messages])
     for half in (messages[:middle], messages[middle:]):
-        _create(run, chat, half, status=Batch.Status.FAILED, attempt=0, error="half of a batch that was too large")
+        _create(run, chat, half, status=Batch.Status.FAILED, attempt=0, error=why)
     return True
 
 

@@ -14,9 +14,10 @@ from rq.registry import clean_registries
 from coverage.queueing import QUEUES
 from graphctx.steers import enqueue_waiting
 
+from .jobs import enqueue_run
 from .models import Run
 from .planning import abandon_open_batches
-from .services import enqueue_run, retry_failed_run
+from .services import retry_failed_run
 
 logger = logging.getLogger(__name__)
 
@@ -33,7 +34,7 @@ def reconcile_runs(*, dry_run: bool = False) -> Counter[str]:
     done: Counter[str] = Counter()
     now = timezone.now()
     expired = Run.objects.filter(status=Run.Status.RUNNING, lease_expires_at__lt=now)
-    waiting = Run.objects.filter(status=Run.Status.QUEUED, queued_at__lt=now - QUEUED_GRACE)
+    waiting = Run.objects.filter(status=Run.Status.QUEUED, queued_at__lt=now - QUEUED_GRACE).order_by("queued_at", "pk")
     failed = Run.objects.filter(retry_at__lte=now).order_by("retry_at").values_list("pk", flat=True)
     if dry_run:
         return Counter({"recovered": expired.count(), "waiting": waiting.count(), "tried again": failed.count()})

@@ -8,6 +8,7 @@ import uuid
 from collections import Counter
 from collections.abc import Callable
 from datetime import timedelta
+from itertools import count
 from uuid import UUID
 
 from django.conf import settings
@@ -31,17 +32,22 @@ FIRST_RETRY, LAST_RETRY = timedelta(minutes=5), timedelta(hours=6)
 """How long a run waits to be tried again after its worker was unavailable: longer each time in a row."""
 
 
-def execute(run_id: UUID, on_batch: Callable[[Batch], None] = lambda batch: None) -> Run:
-    """Execute a queued run to its end in this process and return it as it then stands.
+def execute(run_id: UUID, on_batch: Callable[[Batch], None] = lambda batch: None, *, turn: int | None = None) -> Run:
+    """Execute a queued run in this process and return it as it then stands.
 
-    ``on_batch`` is called after each batch that ended. A run that is not queued is returned untouched.
+    It is executed to its end, or for a ``turn`` of so many batches, after which it waits again if anything is left: then
+    the caller enqueues it behind the others. ``on_batch`` is called after each batch that ended. A run that is not queued
+    is returned untouched.
     """
     run = claim(run_id)
     if run is None:
         return Run.objects.get(pk=run_id)
     with Lease(run) as lease:
         try:
-            while (batch := _next_batch(run, lease)) is not None:
+            for done in count():
+                batch = _next_batch(run, lease, turn_over=done == turn)
+                if batch is None:
+                    break
                 lease.checkpoint()
                 _execute_batch(batch, lease)
                 batch.refresh_from_db()
@@ -61,12 +67,15 @@ def execute(run_id: UUID, on_batch: Callable[[Batch], None] = lambda batch: None
     return run
 
 
-def _next_batch(run: Run, lease: Lease) -> Batch | None:
-    """Open the next batch, or end the run when there is none: one transaction under the chat's lock."""
+def _next_batch(run: Run, lease: Lease, *, turn_over: bool) -> Batch | None:
+    """Open the next batch, or end the run or its turn when there is none: one transaction under the chat's lock."""
     with transaction.atomic():
         current = lease.guard()
         chat = lock_chat(run.chat_id)
         _close_lost_batch(current)
+        if turn_over and planning.has_next(current, chat):
+            _hand_back(current)
+            return None
         batch = planning.open_batch(current, chat)
         if batch is None:
             _end(current)
@@ -192,7 +201,7 @@ def _end_aborted(run: Run) -> None:
 
 
 def _hand_back(run: Run) -> None:
-    """The run waits again, for the reconciler to enqueue; the batch in flight is lost and counts against nobody."""
+    """The run waits again to be enqueued; a batch in flight is lost. Neither a recovery nor a failure: nobody is to blame."""
     with transaction.atomic():
         held = Run.objects.filter(pk=run.pk, attempt_token=run.attempt_token, status=Run.Status.RUNNING)
         if held.update(status=Run.Status.QUEUED, attempt_token=None, lease_expires_at=None, queued_at=timezone.now()):

@@ -13,13 +13,12 @@ from django.db import transaction
 from django.utils import timezone
 
 from coverage.models import Chat
-from coverage.queueing import CHATS, enqueue_on_commit
 from coverage.services import lock_chat, settle
 
-from .jobs import run_chat
+from .jobs import enqueue_run
 from .locking import with_runs_locked
 from .models import Batch, Run
-from .planning import abandon_open_batches
+from .planning import abandon_open_batches, split
 from .selectors import due_tokens, message_states
 from .workers import worker_names
 
@@ -90,11 +89,6 @@ def _retry_run(run: Run, chat: Chat) -> bool:
     return True
 
 
-def enqueue_run(run: Run) -> None:
-    """Enqueue a queued run; the job's id names the attempt, so enqueuing twice is harmless."""
-    enqueue_on_commit(CHATS, run_chat, str(run.pk), job_id=f"run-{run.pk}-{run.attempt + 1}")
-
-
 def abort_run(chat_id: UUID) -> bool:
     """Stop the chat's active run: at once when it only waits, else before its next step. False when none is active.
 
@@ -127,3 +121,23 @@ def _retry(batch_id: UUID, chat: Chat) -> None:
     Batch.objects.filter(pk=batch_id, status=Batch.Status.PARKED).update(status=Batch.Status.FAILED, failures=0)
     settle(chat)
     _request(chat, Run.Mode.REST, settings.EXTRACTION_WORKER, enqueue=True)
+
+
+def split_parked(batch_ids: Iterable[UUID]) -> int:
+    """Put two smaller batches in the place of each of these parked ones, and run their chats for the rest; returns how
+    many were split. A batch that is not parked, or holds a single message, stays as it is.
+    """
+    parked = list(Batch.objects.filter(pk__in=list(batch_ids), status=Batch.Status.PARKED))
+    return sum(with_runs_locked(batch.chat_id, partial(_split, batch.pk)) for batch in parked)
+
+
+def _split(batch_id: UUID, chat: Chat) -> bool:
+    batch = Batch.objects.filter(pk=batch_id, status=Batch.Status.PARKED).first()
+    if batch is None or batch.messages.count() < 2:
+        return False
+    settle(chat)
+    run = _request(chat, Run.Mode.REST, settings.EXTRACTION_WORKER, enqueue=True)
+    split(batch, run, chat, "half of a parked batch that was split")
+    error = f"split between its messages after: {batch.error}"[:2000]
+    Batch.objects.filter(pk=batch_id).update(status=Batch.Status.ABORTED, error=error, finished_at=timezone.now())
+    return True

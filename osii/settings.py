@@ -51,6 +51,7 @@ EXTRACTION_CHUNK_TOKENS = env.integer("EXTRACTION_CHUNK_TOKENS", 4000, least=500
 EXTRACTION_MAX_FAILURES = env.integer("EXTRACTION_MAX_FAILURES", 3, least=1, most=100)
 EXTRACTION_LEASE_SECONDS = env.integer("EXTRACTION_LEASE_SECONDS", 60, least=5, most=3600)
 EXTRACTION_UNSETTLED_SECONDS = env.integer("EXTRACTION_UNSETTLED_SECONDS", 3600, least=1, most=30 * 86400)
+EXTRACTION_TURN_BATCHES = env.integer("EXTRACTION_TURN_BATCHES", 4, least=1, most=1000)
 EXTRACTION_WORKER = env.choice("EXTRACTION_WORKER", ("rules", "llm"), "rules")
 
 # --- Models --------------------------------------------------------------------------------------------------------
