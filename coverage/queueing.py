@@ -7,7 +7,7 @@ reached the row stays ``queued`` and the reconciler enqueues it later; the calle
 
 import logging
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 
 import django_rq
 import redis
@@ -20,6 +20,9 @@ logger = logging.getLogger(__name__)
 CHATS = "chats"
 LIBRARY = "library"
 QUEUES = (CHATS, LIBRARY)
+
+ENDED = {"finished", "failed", "stopped", "canceled"}
+"""Statuses of jobs that are over; their ids may be used again."""
 
 JOB_TIMEOUT_SECONDS = 24 * 3600
 """RQ's own timeout is a last resort; a run has its own lease and limits."""
@@ -53,8 +56,26 @@ def enqueue_now(queue: str, function: Callable[..., object], *args: object, job_
     return True
 
 
+def enqueue_missing(queue: str, function: Callable[..., object], jobs: Mapping[str, tuple[object, ...]]) -> int:
+    """Enqueue, in order, those of ``jobs`` (id → arguments) that do not wait or run already; returns how many.
+
+    Which ones do is asked in one round trip, so looking at a backlog of thousands is cheap.
+    """
+    try:
+        pipeline = django_rq.get_queue(queue).connection.pipeline(transaction=False)
+        for job_id in jobs:
+            pipeline.hget(Job.key_for(job_id), "status")
+        statuses = pipeline.execute()
+    except redis.exceptions.RedisError as error:
+        logger.warning("Redis did not answer (%s); the reconciler will enqueue %d jobs.", error, len(jobs))
+        return 0
+    there = {job_id for job_id, status in zip(jobs, statuses, strict=True) if status and status.decode() not in ENDED}
+    missing = {job_id: arguments for job_id, arguments in jobs.items() if job_id not in there}
+    return sum(enqueue_now(queue, function, *arguments, job_id=job_id) for job_id, arguments in missing.items())
+
+
 def _forget_finished(job_id: str, connection: redis.Redis) -> None:
     """Remove a job of this id that has ended, so that a deterministic id can be used again."""
     job = Job.fetch_many([job_id], connection=connection)[0]
-    if job is not None and job.get_status(refresh=False) in {"finished", "failed", "stopped", "canceled"}:
+    if job is not None and job.get_status(refresh=False) in ENDED:
         job.delete()

@@ -14,10 +14,11 @@ from rq.registry import clean_registries
 from coverage.queueing import QUEUES
 from graphctx.steers import enqueue_waiting
 
-from .jobs import enqueue_run
+from .jobs import enqueue_run, enqueue_runs
 from .models import Run
 from .planning import abandon_open_batches
 from .services import retry_failed_run
+from .spending import day_is_spent
 
 logger = logging.getLogger(__name__)
 
@@ -40,10 +41,7 @@ def reconcile_runs(*, dry_run: bool = False) -> Counter[str]:
         return Counter({"recovered": expired.count(), "waiting": waiting.count(), "tried again": failed.count()})
     for run in expired:
         done[_recover(run)] += 1
-    for run in waiting:
-        with transaction.atomic():
-            enqueue_run(run)
-        done["enqueued"] += 1
+    done["enqueued"] += 0 if day_is_spent() else enqueue_runs(waiting)
     for run_id in list(failed):
         if retry_failed_run(run_id):
             done["tried again"] += 1
@@ -51,7 +49,7 @@ def reconcile_runs(*, dry_run: bool = False) -> Counter[str]:
     if steers:
         done["steers enqueued"] += steers
     _clean_registries()
-    return done
+    return +done
 
 
 def _recover(run: Run) -> str:

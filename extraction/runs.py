@@ -18,7 +18,7 @@ from django.utils import timezone
 from coverage.models import Chat, Message
 from coverage.services import lock_chat
 
-from . import environment, planning
+from . import environment, planning, spending
 from .leases import Lease, LeaseLost, RunAborted, WorkerStopping, claim
 from .merge import checkpoint
 from .models import Batch, ReferenceEnvironment, Run, WorkerConversation
@@ -36,10 +36,10 @@ def execute(run_id: UUID, on_batch: Callable[[Batch], None] = lambda batch: None
     """Execute a queued run in this process and return it as it then stands.
 
     It is executed to its end, or for a ``turn`` of so many batches, after which it waits again if anything is left: then
-    the caller enqueues it behind the others. ``on_batch`` is called after each batch that ended. A run that is not queued
-    is returned untouched.
+    the caller enqueues it behind the others. It also waits again while the daily cap is reached. ``on_batch`` is called
+    after each batch that ended. A run that is not queued is returned untouched.
     """
-    run = claim(run_id)
+    run = None if spending.day_is_spent() else claim(run_id)
     if run is None:
         return Run.objects.get(pk=run_id)
     with Lease(run) as lease:
@@ -67,14 +67,18 @@ def execute(run_id: UUID, on_batch: Callable[[Batch], None] = lambda batch: None
     return run
 
 
-def _next_batch(run: Run, lease: Lease, *, turn_over: bool) -> Batch | None:
+def _next_batch(run: Run, lease: Lease, *, turn_over: bool = False) -> Batch | None:
     """Open the next batch, or end the run or its turn when there is none: one transaction under the chat's lock."""
     with transaction.atomic():
         current = lease.guard()
         chat = lock_chat(run.chat_id)
         _close_lost_batch(current)
-        if turn_over and planning.has_next(current, chat):
+        if (turn_over or spending.day_is_spent()) and planning.has_next(current, chat):
             _hand_back(current)
+            return None
+        note = spending.run_is_spent(run.pk)
+        if note and planning.has_next(current, chat):
+            _end(current, note)
             return None
         batch = planning.open_batch(current, chat)
         if batch is None:
@@ -171,12 +175,13 @@ def _close(batch: Batch, status: str, reason: str, **values: int) -> None:
     )
 
 
-def _end(run: Run) -> None:
+def _end(run: Run, note: str = "") -> None:
     parked = run.batches.filter(status=Batch.Status.PARKED).count()
     run.status = Run.Status.FAILED if parked else Run.Status.SUCCEEDED
     run.error = f"{parked} batch(es) parked after {settings.EXTRACTION_MAX_FAILURES} failures" if parked else ""
+    run.note = note
     run.finished_at = timezone.now()
-    run.save(update_fields=("status", "error", "finished_at"))
+    run.save(update_fields=("status", "error", "note", "finished_at"))
 
 
 def _end_unavailable(run: Run, error: WorkerUnavailable) -> None:

@@ -20,6 +20,7 @@ OSII_HOME = env.home()
 OSII_PORT = env.integer("OSII_PORT", 8000, least=1, most=65535)
 OSII_WORKERS = env.integer("OSII_WORKERS", 1, least=1, most=64)
 OSII_ADMIN_PASSWORD = env.string("OSII_ADMIN_PASSWORD")
+OSII_UPLOAD_MAX_MB = env.integer("OSII_UPLOAD_MAX_MB", 2048, least=1, most=1_000_000)
 
 
 def secret_key() -> str:
@@ -52,6 +53,9 @@ EXTRACTION_MAX_FAILURES = env.integer("EXTRACTION_MAX_FAILURES", 3, least=1, mos
 EXTRACTION_LEASE_SECONDS = env.integer("EXTRACTION_LEASE_SECONDS", 60, least=5, most=3600)
 EXTRACTION_UNSETTLED_SECONDS = env.integer("EXTRACTION_UNSETTLED_SECONDS", 3600, least=1, most=30 * 86400)
 EXTRACTION_TURN_BATCHES = env.integer("EXTRACTION_TURN_BATCHES", 4, least=1, most=1000)
+# Caps on what is read; 0 is no cap.
+EXTRACTION_TOKENS_PER_RUN = env.integer("EXTRACTION_TOKENS_PER_RUN", 0, least=0, most=10**12)
+EXTRACTION_TOKENS_PER_DAY = env.integer("EXTRACTION_TOKENS_PER_DAY", 0, least=0, most=10**12)
 EXTRACTION_WORKER = env.choice("EXTRACTION_WORKER", ("rules", "llm"), "rules")
 
 # --- Models --------------------------------------------------------------------------------------------------------
@@ -179,8 +183,9 @@ CONTENT_SECURITY_POLICY = {
         "frame-ancestors": [NONE],
     },
 }
-# A larger request body is refused, by the API with 413. Files of a form are not counted.
+# A larger request body is refused, by the API with 413. Files of a form are not counted; OSII_UPLOAD_MAX_MB limits them.
 DATA_UPLOAD_MAX_MEMORY_SIZE = 32 * 2**20
+DATA_UPLOAD_MAX_NUMBER_FILES = 1000
 
 SECURE_CONTENT_TYPE_NOSNIFF = True
 SECURE_REFERRER_POLICY = "same-origin"

@@ -39,6 +39,8 @@ class Run(models.Model):
     abort_requested_at = models.DateTimeField(null=True, blank=True)
     held_by = models.CharField(max_length=200, blank=True)
     error = models.TextField(blank=True)
+    # What is to be known of a run that succeeded: that it stopped at its cap.
+    note = models.TextField(blank=True, default="")
     # Set when the run failed because its worker could not work just then: the reconciler tries again from then on, in a
     # new run, and each time in a row waits longer.
     retry_at = models.DateTimeField(null=True, blank=True)
@@ -122,6 +124,8 @@ class Batch(models.Model):
         indexes = [
             # Parked and in-flight overlays of a chat's messages.
             models.Index(fields=("chat", "status"), name="batch_by_chat_and_status"),
+            # What was read in the last day (the cap) and hour (the rate).
+            models.Index(fields=("finished_at",), name="batch_by_end"),
         ]
 
     def __str__(self) -> str:

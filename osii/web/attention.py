@@ -10,6 +10,7 @@ from django.urls import reverse
 from coverage.models import Chat, Learner, Message
 from extraction.models import Batch, Document, ExtractionVersion, Run
 from extraction.selectors import coverage_of_chats
+from extraction.spending import day_is_spent
 from graphctx.models import EmbeddingSpace, Instance, Proposition
 from graphctx.vectors import missing_vectors
 
@@ -43,7 +44,7 @@ class Need:
 def needs(coverage: list[dict[str, Any]]) -> list[Need]:
     """What needs a person, most urgent first; empty when nothing does."""
     found = [
-        *_no_worker(), *_parked(), *_failed_runs(), *_failed_documents(), *_missing_vectors(), *_due(coverage),
+        *_no_worker(), *_held(), *_parked(), *_failed_runs(), *_failed_documents(), *_missing_vectors(), *_due(coverage),
     ]  # fmt: skip
     return sorted(found, key=lambda need: ("bad", "warn", "wait").index(need.tone))
 
@@ -58,6 +59,17 @@ def _no_worker() -> Iterator[Need]:
             f"{workers.detail}: {workers.advice}." if workers.advice else workers.detail,
             f"{reverse('chats')}?state=running",
             [Row(run.chat.title or "Untitled chat", reverse("chat", args=[run.chat_id])) for run in waiting[:SHOWN]],
+        )  # fmt: skip
+
+
+def _held() -> Iterator[Need]:
+    cap = day_is_spent()
+    count = Run.objects.filter(status=Run.Status.QUEUED).count() if cap else 0
+    if count:
+        yield Need(
+            "pause-circle-fill", "wait", count, f"{_s(count, 'run waits', 'runs wait')} for the daily cap",
+            f"{cap[:1].upper()}{cap[1:]}. They go on by themselves.",
+            f"{reverse('chats')}?state=running",
         )  # fmt: skip
 
 

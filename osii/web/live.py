@@ -11,6 +11,7 @@ from coverage.models import Chat, MessageCoverage
 from coverage.queueing import CHATS
 from extraction.models import Batch, Run
 from extraction.selectors import COVERED, EXTRACTABLE, IN_FLIGHT, PARKED, batch_history, message_states
+from extraction.spending import day_is_spent
 from osii import health, services
 
 from . import strip
@@ -81,6 +82,7 @@ def state_context(state: ChatState) -> dict[str, Any]:
         "run": run,
         "running_batch": state.running_batch,
         "workers": chat_workers() if waiting else None,
+        "cap": day_is_spent() if waiting else "",
         "runs": state.runs,
         "batches": state.batches,
         "batch_count": state.batch_count,

@@ -5,10 +5,11 @@ from typing import Any
 
 import django_rq
 import pytest
+from django.utils import timezone
 
 from coverage.models import CoverageEntry
 from coverage.queueing import CHATS
-from extraction import invariants, jobs, runs
+from extraction import invariants, jobs, runs, spending
 from extraction.models import Batch, Run
 from extraction.reconcile import reconcile_runs
 from extraction.selectors import chat_coverage
@@ -92,3 +93,75 @@ def test_between_turns_a_run_can_be_aborted_or_lost_by_redis(rq_connection: Any)
     assert abort_run(chat.pk)
     assert jobs.run_chat(str(run.pk)) == "aborted"
     assert Batch.objects.filter(status="succeeded").count() == 4
+
+
+# --- caps
+
+
+def test_a_run_ends_at_its_cap_and_the_next_one_goes_on(settings: Any) -> None:
+    settings.EXTRACTION_TOKENS_PER_RUN = 900
+    chat = talk(3, "capped")
+    request_run(chat.pk, "rest", "sentences")
+    drain()
+    run = Run.objects.get()
+    assert run.status == "succeeded"
+    assert "EXTRACTION_TOKENS_PER_RUN is 900" in run.note
+    assert run.batches.count() == 2
+    assert chat_coverage(chat.pk)["uncovered_tokens"] > 0
+    request_run(chat.pk, "rest", "sentences")
+    drain()
+    last = Run.objects.first()
+    assert (last.status, last.note) == ("succeeded", "")
+    assert chat_coverage(chat.pk)["uncovered_tokens"] == 0
+
+
+def test_a_run_that_reads_exactly_up_to_its_cap_has_nothing_to_note(settings: Any) -> None:
+    chat = talk(1, "exact")
+    settings.EXTRACTION_TOKENS_PER_RUN = chat_coverage(chat.pk)["total_tokens"]
+    assert runs.execute(request_run(chat.pk, "rest", "sentences", enqueue=False).pk).note == ""
+
+
+def test_runs_wait_while_the_daily_cap_is_reached_and_then_go_on(settings: Any) -> None:
+    settings.EXTRACTION_TOKENS_PER_DAY = 900
+    first, second = talk(3, "first"), talk(1, "second")
+    for chat in (first, second):
+        request_run(chat.pk, "rest", "sentences")
+    assert drain() == ["first", "second"]
+    assert [run.status for run in Run.objects.order_by("pk")] == ["queued", "queued"]
+    assert Batch.objects.count() == 2
+    assert "EXTRACTION_TOKENS_PER_DAY is 900" in spending.day_is_spent()
+    Run.objects.update(queued_at=timezone.now() - timedelta(minutes=1))
+    assert "enqueued" not in reconcile_runs()
+
+    Batch.objects.update(finished_at=timezone.now() - timedelta(hours=25))
+    assert reconcile_runs()["enqueued"] == 2
+    drain()
+    assert not Run.objects.exclude(status="succeeded", recoveries=0, error="").exists()
+    assert CoverageEntry.objects.count() == 4
+
+
+def test_every_attempt_costs(settings: Any) -> None:
+    settings.EXTRACTION_MAX_FAILURES = 2
+    chat = factories.chat(message("p", "poison " * 40))
+    run = runs.execute(request_run(chat.pk, "rest", "fails-on-poison", enqueue=False).pk)
+    tokens = chat_coverage(chat.pk)["total_tokens"]
+    assert spending.spent_by_run(run.pk) == spending.spent_in_a_day() == 2 * tokens
+
+
+def test_the_caps_are_one_query_each(settings: Any, django_assert_num_queries: Any) -> None:
+    with django_assert_num_queries(0):
+        assert not spending.day_is_spent()
+    settings.EXTRACTION_TOKENS_PER_DAY = 1
+    with django_assert_num_queries(1):
+        assert not spending.day_is_spent()
+
+
+def test_a_backlog_is_looked_at_in_one_round_trip_and_nothing_is_doubled(rq_connection: Any) -> None:
+    for number in range(5):
+        request_run(talk(1, f"chat {number}").pk, "rest", "sentences")
+    Run.objects.update(queued_at=timezone.now() - timedelta(minutes=1))
+    assert "enqueued" not in reconcile_runs()
+    assert rq_connection.llen("rq:queue:chats") == 5
+    rq_connection.flushdb()
+    assert reconcile_runs()["enqueued"] == 5
+    assert rq_connection.llen("rq:queue:chats") == 5
