@@ -47,7 +47,7 @@ def delete_message(chat_id: UUID, message_id: str) -> Fate:
         stood_on = Instance.objects.filter(chat=chat_id, message_id=message_id, live=True)
         touched = set(stood_on.values_list("proposition", flat=True))
         chats.delete_message(chat_id, message_id)
-        return Fate(**_standing(touched))
+        return Fate(**standing(touched))
 
 
 def erase_chat(chat_id: UUID) -> tuple[int, Fate]:
@@ -67,16 +67,28 @@ def _erase(chat: Chat) -> tuple[int, Fate]:
     messages = Message.objects.filter(chat=chat).count()
     allow_erase()
     chat.delete()
-    bare = Proposition.objects.filter(~Exists(Instance.objects.filter(proposition=OuterRef("pk"))), pk__in=touched)
-    forgotten = _empty_tombstones(bare)
-    removed = _remove(bare.exclude(state=Proposition.State.FORGOTTEN))
+    removed, forgotten = remove_bare(touched, "the proposition it was merged into was erased with its chat")
     if touched:
         Learner.objects.filter(pk=learner.pk).update(graph_revision=F("graph_revision") + 1)
     left = touched.difference(removed, forgotten)
-    return messages, Fate(**_standing(left), removed=len(removed), forgotten=len(forgotten))
+    return messages, Fate(**standing(left), removed=len(removed), forgotten=len(forgotten))
 
 
-def _standing(touched: Iterable[UUID]) -> dict[str, int]:
+def remove_bare(touched: Iterable[UUID], reason: str) -> tuple[set[UUID], set[UUID]]:
+    """Of these propositions, remove those without any evidence; returns the ids removed, and those of tombstones, which
+    stay without their text.
+
+    ``reason`` is told of candidates that were merged into what is removed. The caller holds the learner's lock and has
+    called ``allow_erase``.
+    """
+    has_evidence = Exists(Instance.objects.filter(proposition=OuterRef("pk")))
+    bare = Proposition.objects.filter(~has_evidence, pk__in=list(touched))
+    forgotten = _empty_tombstones(bare)
+    return _remove(bare.exclude(state=Proposition.State.FORGOTTEN), reason), forgotten
+
+
+def standing(touched: Iterable[UUID]) -> dict[str, int]:
+    """Of these propositions, how many have live evidence and how many have none."""
     touched = set(touched)
     live = Instance.objects.filter(proposition__in=touched, live=True)
     kept = live.order_by().values("proposition").distinct().count()
@@ -91,7 +103,7 @@ def _empty_tombstones(bare: QuerySet[Proposition]) -> set[UUID]:
     return ids
 
 
-def _remove(bare: QuerySet[Proposition]) -> set[UUID]:
+def _remove(bare: QuerySet[Proposition], reason: str) -> set[UUID]:
     """Delete propositions; a candidate of another chat that was merged into one of them is resolved anew."""
     ids = set(bare.values_list("pk", flat=True))
     orphaned = set(Resolution.objects.filter(proposition__in=ids).values_list("candidate", flat=True))
@@ -101,7 +113,7 @@ def _remove(bare: QuerySet[Proposition]) -> set[UUID]:
         Resolution(
             candidate_id=candidate,
             outcome=Resolution.Outcome.DISCARD,
-            reason="the proposition it was merged into was erased with its chat",
+            reason=reason,
             actor=ACTOR,
         )
         for candidate in orphaned.difference(resolved)

@@ -52,8 +52,8 @@ def _read_as(status: str) -> Exists:
 
 
 def _read_before() -> Exists:
-    """An earlier batch read this message id under another fingerprint."""
-    return Exists(_batch_messages(Batch.Status.SUCCEEDED).exclude(fingerprint=OuterRef("fingerprint")))
+    """A batch read this message: it changed since, or its coverage was released so that it is read again."""
+    return Exists(_batch_messages(Batch.Status.SUCCEEDED))
 
 
 class MessageState(NamedTuple):
