@@ -141,14 +141,14 @@ class Folder:
     archives: tuple[Source, ...] = ()
 
 
-Given = str | os.PathLike[str] | Source
+Given = str | os.PathLike[str] | Source | Folder
 
 
 def find(paths: Iterable[Given]) -> Iterator[Source | Folder | Problem]:
     """What the paths name. A file that several of them reach is taken once, where it comes first."""
     seen: set[Path] = set()
     for given in paths:
-        if isinstance(given, Source):
+        if isinstance(given, Source | Folder):
             yield given
             continue
         path = Path(given)

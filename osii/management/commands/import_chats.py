@@ -7,7 +7,6 @@ from contextlib import ExitStack
 from dataclasses import asdict
 from datetime import UTC
 from typing import Any
-from uuid import UUID
 
 from django.core.management.base import CommandParser
 
@@ -18,8 +17,8 @@ from coverage.importers.records import MAX_LEARNER, Problem, Skipped, shorten
 from coverage.importers.sources import Given, spooled
 from coverage.importers.values import printable
 from coverage.view import MalformedParts, check_storable
-from extraction.models import Run
 from osii.console import Command as OsiiCommand
+from osii.imports.jobs import is_read_now
 
 # Longer lists are cut in the printed report, with a count of the rest; --json has everything.
 _SHOWN_CHATS = 40
@@ -58,7 +57,7 @@ class Command(OsiiCommand):
                 learner=learner,
                 dry_run=options["dry_run"],
                 on_progress=_Megabytes(advance),
-                is_busy=_is_busy,
+                is_busy=is_read_now,
             )
             for report in reports:
                 _sort(report, data)
@@ -100,11 +99,6 @@ class _Megabytes:
 
 def _megabytes(count: int) -> int:
     return -(-count // _MEGABYTE)
-
-
-def _is_busy(chat_id: UUID) -> bool:
-    """Whether a run waits for this chat or reads it."""
-    return Run.objects.filter(chat=chat_id, status__in=Run.ACTIVE).exists()
 
 
 def _sort(report: Report, data: dict[str, Any]) -> None:

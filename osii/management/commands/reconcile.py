@@ -9,26 +9,33 @@ from django.db import close_old_connections
 from extraction.documents import services as documents
 from extraction.reconcile import reconcile_runs
 from osii.console import Command as OsiiCommand
+from osii.imports.reconcile import reconcile_imports
 
 
 class Command(OsiiCommand):
     help = (
-        "Enqueue runs that never started, take over runs whose worker is lost, and heal disagreements between the "
-        "document store and the database. Safe to run at any time, any number of times."
+        "Enqueue runs and imports that never started, take over those whose worker is lost, delete uploads in time, and "
+        "heal disagreements between the document store and the database. Safe to run at any time, any number of times."
     )
 
     def arguments(self, parser: CommandParser) -> None:
         parser.add_argument("--dry-run", action="store_true", help="say what would be done and change nothing")
         parser.add_argument(
-            "--every", type=float, metavar="SECONDS", help="go on for ever, once per interval (runs only)"
+            "--every", type=float, metavar="SECONDS", help="go on for ever, once per interval (runs and imports only)"
         )
 
     def run(self, **options: Any) -> None:
         if options["every"]:
             self._loop(options["every"])
         runs = reconcile_runs(dry_run=options["dry_run"])
+        imports = reconcile_imports(dry_run=options["dry_run"])
         store = list(documents.reconcile_all(dry_run=options["dry_run"]))
-        data = {"runs": dict(runs), "store": [row.to_dict() for row in store], "dry_run": options["dry_run"]}
+        data = {
+            "runs": dict(runs),
+            "imports": dict(imports),
+            "store": [row.to_dict() for row in store],
+            "dry_run": options["dry_run"],
+        }
         self.result(data, lambda shown: _render(shown, [str(row) for row in store]))
         left = [row for row in store if not row.healed]
         if left and not options["dry_run"]:
@@ -39,14 +46,16 @@ class Command(OsiiCommand):
     def _loop(self, seconds: float) -> None:
         while True:
             close_old_connections()
-            done = reconcile_runs()
-            if done:
-                self.note("Reconciled: " + ", ".join(f"{count} {what}" for what, count in done.items()))
+            for room, done in (("runs", reconcile_runs()), ("imports", reconcile_imports())):
+                if done:
+                    self.note(f"Reconciled {room}: " + ", ".join(f"{count} {what}" for what, count in done.items()))
             time.sleep(seconds)
 
 
 def _render(data: dict[str, Any], store: list[str]) -> list[str]:
     verb = "would be " if data["dry_run"] else ""
-    lines = [f"runs: {count} {verb}{what}" for what, count in data["runs"].items() if count]
+    lines = [
+        f"{room}: {count} {verb}{what}" for room in ("runs", "imports") for what, count in data[room].items() if count
+    ]
     lines += [f"store: {line}" for line in store]
     return lines or ["Queues, rows and store agree; there was nothing to do."]

@@ -1,0 +1,1 @@
+"""Imports of chats that people upload: the files, the background run, and what heals it."""
