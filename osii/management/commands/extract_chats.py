@@ -1,5 +1,6 @@
 """Read what is uncovered: plan batches, explore them, merge propositions, checkpoint."""
 
+import time
 from typing import Any
 from uuid import UUID
 
@@ -7,11 +8,13 @@ from django.conf import settings
 from django.core.management.base import CommandParser
 
 from coverage.models import Chat
-from extraction import runs
+from extraction import backfill, runs
 from extraction.models import Batch, Run
 from extraction.selectors import coverage_of_chats
 from extraction.services import request_run
+from extraction.spending import day_is_spent
 from osii.console import Command as OsiiCommand
+from osii.waiting import describe_backlog, describe_totals, wait_for
 
 
 class Command(OsiiCommand):
@@ -24,25 +27,72 @@ class Command(OsiiCommand):
         which = parser.add_mutually_exclusive_group(required=True)
         which.add_argument("--chat", metavar="ID", help="one chat")
         which.add_argument("--all", action="store_true", dest="all_chats", help="every chat")
+        which.add_argument("--status", action="store_true", help="read nothing; show the backlog, its rate and its end")
         parser.add_argument("--rest", action="store_true", help="also what is below the chunk budget")
         parser.add_argument("--worker", choices=("rules", "llm"), help="default: EXTRACTION_WORKER")
         parser.add_argument(
             "--queue", action="store_true", help="leave the work to the workers instead of doing it here"
         )
+        parser.add_argument(
+            "--wait",
+            action="store_true",
+            help="with --queue: show progress until the workers are done; Ctrl-C leaves them",
+        )
 
     def run(self, **options: Any) -> None:
         mode = Run.Mode.REST if options["rest"] else Run.Mode.DUE
         worker = options["worker"] or settings.EXTRACTION_WORKER
-        chats = self._chats(options["chat"], mode)
+        if options["wait"] and not options["queue"]:
+            self.fail("--wait waits for the workers: it goes with --queue")
+        if options["status"]:
+            state = backfill.backlog()
+            self.result(state.to_dict(), lambda _: describe_backlog(state))
+        elif options["queue"]:
+            self._through_the_queue(options["chat"], mode, worker, wait=options["wait"])
+        else:
+            self._here(options["chat"], mode, worker)
+
+    def _through_the_queue(self, chat_id: str | None, mode: str, worker: str, *, wait: bool) -> None:
+        requested: list[backfill.Requested] = []
+        if chat_id is not None:
+            requested = [
+                backfill.Requested(run.chat_id, row["title"], run, made)
+                for row in self._chats(chat_id, mode)
+                for run, made in backfill.request_runs([UUID(row["chat_id"])], mode, worker)
+            ]
+        else:
+            with self.progress("Looking for what is unread", total=Chat.objects.count()) as advance:
+                for looked_at, found in backfill.request_all(mode, worker):
+                    requested += found
+                    advance(looked_at)
+        made = sum(row.made for row in requested)
+        self.note(f"{made:,} run(s) requested, {len(requested) - made:,} joined that were active already")
+        run_ids = [row.run.pk for row in requested]
+        began = time.monotonic()
+        finished = wait_for(self, run_ids) if wait and run_ids else False
+        statuses = dict(Run.objects.filter(pk__in=run_ids).values_list("pk", "status"))
+        totals = backfill.progress(run_ids)
+        data = {
+            "chats": [_requested(row, statuses.get(row.run.pk, "erased")) for row in requested],
+            "requested": made,
+            "joined": len(requested) - made,
+            "totals": totals | {f"propositions_{name}": n for name, n in backfill.outcomes(run_ids).items()},
+        }
+        self.result(data, lambda shown: describe_totals(shown, time.monotonic() - began if finished else None))
+        if finished and totals["failed"]:
+            self.fail(f"{totals['failed']:,} run(s) failed; their chats are listed under “needs you” on the home page")
+
+    def _here(self, chat_id: str | None, mode: str, worker: str) -> None:
+        chats = self._chats(chat_id, mode)
         results = []
         with self.progress("Extracting", total=len(chats)) as advance:
             for chat in chats:
-                results.append(self._extract(chat, mode, worker, queue=options["queue"]))
+                results.append(self._extract(chat, mode, worker))
                 advance(1)
-                if _worker_failed(results[-1]):
+                if _worker_failed(results[-1]) or day_is_spent():
                     break
-        data = {"chats": results, "totals": _totals(results)}
-        self.result(data, _render)
+        self.result({"chats": results, "totals": _totals(results)}, _render)
+        left = f"{len(chats) - len(results)} chat(s) are left to read"
         bad = [row for row in results if row["status"] == Run.Status.FAILED]
         if bad and _worker_failed(bad[-1]):
             self.fail(f"{bad[-1]['error']} ({len(chats) - len(results) + 1} chat(s) are left to read)")
@@ -50,6 +100,8 @@ class Command(OsiiCommand):
             self.fail(
                 f"{len(bad)} chat(s) ended with parked batches; see them on their chat pages, then retry with --rest"
             )
+        if results and (len(results) < len(chats) or results[-1]["status"] == Run.Status.QUEUED):
+            self.fail(f"{day_is_spent()}; {left}")
 
     def _chats(self, chat_id: str | None, mode: str) -> list[dict[str, Any]]:
         """Coverage rows of the chats to run; those with nothing to read are left out."""
@@ -66,14 +118,13 @@ class Command(OsiiCommand):
         except Chat.DoesNotExist:
             self.fail(f"there is no chat {text}; coverage_report lists them")
 
-    def _extract(self, row: dict[str, Any], mode: str, worker: str, *, queue: bool) -> dict[str, Any]:
+    def _extract(self, row: dict[str, Any], mode: str, worker: str) -> dict[str, Any]:
         try:
-            run = request_run(UUID(row["chat_id"]), mode, worker, enqueue=queue)
+            run = request_run(UUID(row["chat_id"]), mode, worker, enqueue=False)
         except ValueError as error:
             self.fail(str(error))
         batches: list[Batch] = []
-        if not queue:
-            run = runs.execute(run.pk, on_batch=batches.append)
+        run = runs.execute(run.pk, on_batch=batches.append)
         if run.status == Run.Status.RUNNING:
             self.note(f"{row['title'] or row['chat_id']}: already being read by {run.held_by}")
         return {
@@ -82,8 +133,19 @@ class Command(OsiiCommand):
             "run_id": str(run.pk),
             "status": run.status,
             "error": run.error,
+            "note": run.note,
             "batches": [_batch(batch) for batch in batches],
         }
+
+
+def _requested(row: backfill.Requested, status: str) -> dict[str, Any]:
+    return {
+        "chat_id": str(row.chat_id),
+        "title": row.title,
+        "run_id": str(row.run.pk),
+        "status": status,
+        "joined": not row.made,
+    }
 
 
 def _worker_failed(row: dict[str, Any]) -> bool:
@@ -114,6 +176,11 @@ def _outcomes(batch: Batch) -> dict[str, int]:
     return counted
 
 
+def _said(row: dict[str, Any]) -> str:
+    said = row["error"] or row["note"]
+    return f": {said}" if said else ""
+
+
 def _totals(results: list[dict[str, Any]]) -> dict[str, int]:
     done = [batch for row in results for batch in row["batches"] if batch["status"] == Batch.Status.SUCCEEDED]
     return {
@@ -133,7 +200,7 @@ def _render(data: dict[str, Any]) -> list[str]:
         ]
     lines = []
     for row in data["chats"]:
-        lines.append(f"{row['title'] or row['chat_id']}: {row['status']}{': ' + row['error'] if row['error'] else ''}")
+        lines.append(f"{row['title'] or row['chat_id']}: {row['status']}{_said(row)}")
         for batch in row["batches"]:
             found = f"{batch['staged']} candidates" if batch["staged"] else batch["error"] or batch["reason"]
             lines.append(
