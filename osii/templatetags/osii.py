@@ -23,6 +23,7 @@ register = template.Library()
 SECTIONS = {
     "home": ("home",),
     "chats": ("chat", "batch"),
+    "activity": ("activity",),
     "propositions": ("proposition",),
     "documents": ("document",),
 }

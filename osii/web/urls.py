@@ -4,7 +4,7 @@ from django.contrib.admin.forms import AdminAuthenticationForm
 from django.contrib.auth import views as auth
 from django.urls import path
 
-from .views import batches, chats, documents, home, propositions
+from .views import activity, batches, chats, documents, home, propositions
 
 login = auth.LoginView.as_view(template_name="account/login.html", authentication_form=AdminAuthenticationForm)
 
@@ -18,6 +18,7 @@ urlpatterns = [
     path("chats/<uuid:chat_id>/extract/", chats.chat_extract, name="chat-extract"),
     path("chats/<uuid:chat_id>/abort/", chats.chat_abort, name="chat-abort"),
     path("chats/<uuid:chat_id>/batches/", batches.chat_batches, name="chat-batches"),
+    path("activity/", activity.activity, name="activity"),
     path("batches/<uuid:batch_id>/", batches.batch, name="batch"),
     path("batches/<uuid:batch_id>/retry/", batches.batch_retry, name="batch-retry"),
     path("propositions/", propositions.propositions, name="propositions"),

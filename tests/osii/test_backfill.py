@@ -11,6 +11,8 @@ import django_rq
 import pytest
 from django.core.management import CommandError, call_command
 from django.db import connection
+from django.test.utils import CaptureQueriesContext
+from django.urls import reverse
 from django.utils import timezone
 
 from coverage.queueing import CHATS
@@ -214,3 +216,51 @@ def test_the_backlog_is_a_fixed_number_of_queries(django_assert_num_queries: Any
 )
 def test_spans(seconds: float, words: str) -> None:
     assert waiting.span(seconds) == words
+
+
+# --- the activity page
+
+
+@pytest.fixture
+def staff(client: Any) -> Any:
+    client.force_login(rows.staff_user())
+    return client
+
+
+def test_the_page_polls_only_while_something_is_active(staff: Any) -> None:
+    quiet = staff.get("/activity/").text
+    assert "No run is active" in quiet
+    assert "hx-get" not in quiet
+    request_run(talk(1).pk, "rest")
+    busy = staff.get("/activity/").text
+    assert 'hx-get="/activity/"' in busy
+    assert "No worker is online" in busy
+    assert "not known before a batch has ended" in busy
+    assert "Chat 1" in busy
+    fragment = staff.get("/activity/", HTTP_HX_REQUEST="true").text
+    assert "<html" not in fragment
+    assert 'id="activity-live"' in fragment
+    work()
+    assert "hx-get" not in staff.get("/activity/").text
+
+
+def test_the_page_says_that_runs_wait_for_the_daily_cap(staff: Any, settings: Any) -> None:
+    rows.batch(talk(1), attempt=1, finished_at=timezone.now())
+    settings.EXTRACTION_TOKENS_PER_DAY = 1
+    request_run(talk(2).pk, "rest")
+    for url in ("/activity/", "/", reverse("chat", args=[Run.objects.first().chat_id])):
+        assert "EXTRACTION_TOKENS_PER_DAY is 1" in staff.get(url).text
+
+
+def test_the_page_takes_the_same_queries_for_any_number_of_runs(staff: Any) -> None:
+    def queries() -> int:
+        with CaptureQueriesContext(connection) as captured:
+            staff.get("/activity/")
+        return len(captured)
+
+    request_run(talk(0).pk, "rest")
+    queries()  # the first page looks up the session's user and content types
+    few = queries()
+    for number in range(1, 8):
+        request_run(talk(number).pk, "rest")
+    assert queries() == few

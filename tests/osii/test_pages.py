@@ -45,6 +45,7 @@ def pages() -> dict[str, str]:
         "home": reverse("home"),
         "chats": reverse("chats"),
         "chat": reverse("chat", args=[chat.pk]),
+        "activity": reverse("activity"),
         "batches": reverse("chat-batches", args=[chat.pk]),
         "batch": reverse("batch", args=[done.pk]),
         "propositions": reverse("propositions"),
