@@ -5,6 +5,7 @@ from typing import Any
 from django import forms
 
 from coverage.models import Learner
+from extraction.repair import KEEP, RESET, Scope
 from graphctx.models import Kind, Level, Proposition
 
 ANY = ("", "any")
@@ -47,6 +48,7 @@ class ChatFilter(FilterForm):
             ("due", "due"),
             ("unread", "with uncovered tokens"),
             ("read", "all read"),
+            ("attention", "needs attention"),
             ("parked", "parked"),
             ("running", "running or queued"),
             ("failed", "last run failed"),
@@ -92,3 +94,24 @@ class PromoteForm(forms.Form):
     reason = forms.CharField(
         max_length=500, required=False, widget=forms.TextInput(attrs={"class": "form-control form-control-sm"})
     )
+
+
+def _position() -> forms.IntegerField:
+    widget = forms.NumberInput(attrs={"class": "form-control form-control-sm", "inputmode": "numeric"})
+    return forms.IntegerField(min_value=1, required=False, widget=widget)
+
+
+class RereadForm(forms.Form):
+    """Which positions are to be read again; nothing given is the whole chat."""
+
+    first = _position()
+    last = _position()
+
+    def scope(self) -> Scope:
+        return Scope(self.cleaned_data["first"], self.cleaned_data["last"])
+
+
+class PurgeForm(forms.Form):
+    """What becomes of coverage after a purge. There is no default: either is a mistake in the other's place."""
+
+    coverage = forms.ChoiceField(choices=[(KEEP, KEEP), (RESET, RESET)])

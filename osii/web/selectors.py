@@ -55,7 +55,16 @@ def _with_tokens(rows: QuerySet[Chat], condition: Q) -> QuerySet[Chat]:
     return rows.filter(pk__in=sums.values("chat"))
 
 
+def _needs_attention(rows: QuerySet[Chat]) -> QuerySet[Chat]:
+    """Chats with parked messages, and those whose last run failed."""
+    # Few chats have a parked batch: their ids, given as such, keep the diff from being computed over all chats.
+    held = list(Batch.objects.filter(status=Batch.Status.PARKED).order_by().values_list("chat", flat=True).distinct())
+    parked = extraction.with_states(MessageCoverage.objects.filter(chat__in=held)).filter(state=extraction.PARKED)
+    return rows.filter(Q(run_status=Run.Status.FAILED) | Q(pk__in=parked.order_by().values("chat")))
+
+
 CHAT_STATES = {
+    "attention": _needs_attention,
     "due": lambda rows: _with_tokens(rows, Q(due__gte=settings.EXTRACTION_CHUNK_TOKENS)),
     "unread": lambda rows: _with_tokens(rows, Q(unread__gt=0)),
     "read": lambda rows: _with_tokens(rows, Q(total__gt=0, unread=0)),

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from extraction import selectors
 from extraction.models import Batch, ExtractionVersion, Resolution, Run
 from graphctx.models import Level, Proposition, Steer
+from osii.models import ChatImport
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,7 +24,10 @@ MESSAGE = {
     selectors.COVERED: Status("covered", "check-circle-fill", "good", "Read as it stands now."),
     selectors.UNCOVERED: Status("uncovered", "circle", "wait", "Not read yet."),
     selectors.REOPENED: Status(
-        "re-opened", "arrow-counterclockwise", "warn", "Changed since it was read: an edit or an answered quiz."
+        "re-opened",
+        "arrow-counterclockwise",
+        "warn",
+        "Read before, and to be read again: it changed, or was asked for.",
     ),
     selectors.PARKED: Status(
         "parked", "pause-circle-fill", "bad", "Its batch failed too often and waits for a decision."
@@ -86,6 +90,28 @@ STEER = {
     Steer.Status.FAILED: Status("failed", "x-circle-fill", "bad"),
 }
 
+IMPORT = {
+    ChatImport.Status.QUEUED: Status("queued", "clock", "wait", "Waits for a worker."),
+    ChatImport.Status.RUNNING: Status("running", "arrow-repeat", "busy"),
+    ChatImport.Status.SUCCEEDED: Status("succeeded", "check-circle-fill", "good"),
+    ChatImport.Status.FAILED: Status("failed", "x-circle-fill", "bad"),
+    ChatImport.Status.CANCELLED: Status("cancelled", "stop-circle", "quiet"),
+}
+
+# What became of a conversation, or of a line of old checkpoints, in an import.
+IMPORTED = {
+    "new": Status("new", "plus-circle-fill", "good", "Was not here before."),
+    "changed": Status("changed", "arrow-clockwise", "busy", "Was here, and its messages or title changed."),
+    "unchanged": Status("unchanged", "check-lg", "quiet", "Was here as it is."),
+    "empty": Status("empty", "dash-circle", "quiet", "Nothing was said in it; nothing is stored."),
+    "older": Status("older copy", "clock-history", "quiet", "The same import has a newer copy of it."),
+    "failed": Status("failed", "x-circle-fill", "bad", "Nothing of it was imported; the problem says why."),
+    "covered": Status("covered", "check-circle-fill", "good", "Its messages count as read."),
+    "already": Status("already", "check-lg", "quiet", "It or a later one was imported before."),
+    "nothing": Status("nothing", "dash-circle", "quiet", "Everything up to this moment was covered."),
+    "pending": Status("pending", "clock", "wait", "Its chat would be new, so a dry run cannot tell."),
+}
+
 # Flags that a row may carry beside or instead of a status of its own.
 FLAG = {
     "due": Status("due", "bookmark-check", "wait", "Enough unread tokens for an automatic run."),
@@ -106,6 +132,8 @@ FLAG = {
     "unanswered": Status("not answered yet", "question-circle", "wait"),
     "error": Status("error", "exclamation-octagon-fill", "bad"),
     "denied": Status("denied", "ban", "bad"),
+    "dry_run": Status("dry run", "eye", "quiet", "Nothing is stored; it only reports what would be."),
+    "problems": Status("with problems", "exclamation-triangle-fill", "warn", "Something was not imported."),
     "writing": Status("being written", "hourglass-split", "quiet"),
 }
 
@@ -118,6 +146,8 @@ FAMILIES = {
     "proposition": PROPOSITION,
     "version": VERSION,
     "steer": STEER,
+    "import": IMPORT,
+    "imported": IMPORTED,
     "flag": FLAG,
 }
 

@@ -4,7 +4,7 @@ from django.contrib.admin.forms import AdminAuthenticationForm
 from django.contrib.auth import views as auth
 from django.urls import path
 
-from .views import activity, batches, chats, documents, home, propositions
+from .views import activity, batches, chats, documents, home, propositions, repair
 
 login = auth.LoginView.as_view(template_name="account/login.html", authentication_form=AdminAuthenticationForm)
 
@@ -17,10 +17,13 @@ urlpatterns = [
     path("chats/<uuid:chat_id>/live/", chats.chat_live, name="chat-live"),
     path("chats/<uuid:chat_id>/extract/", chats.chat_extract, name="chat-extract"),
     path("chats/<uuid:chat_id>/abort/", chats.chat_abort, name="chat-abort"),
+    path("chats/<uuid:chat_id>/reread/", repair.chat_reread, name="chat-reread"),
+    path("chats/<uuid:chat_id>/purge/", repair.chat_purge, name="chat-purge"),
     path("chats/<uuid:chat_id>/batches/", batches.chat_batches, name="chat-batches"),
     path("activity/", activity.activity, name="activity"),
     path("batches/<uuid:batch_id>/", batches.batch, name="batch"),
     path("batches/<uuid:batch_id>/retry/", batches.batch_retry, name="batch-retry"),
+    path("batches/<uuid:batch_id>/split/", batches.batch_split, name="batch-split"),
     path("propositions/", propositions.propositions, name="propositions"),
     path("propositions/<uuid:proposition_id>/", propositions.proposition, name="proposition"),
     path("documents/", documents.documents, name="documents"),

@@ -62,6 +62,7 @@ def chats() -> None:
         ("unread", {"unread", "due", "parked", "running", "failed"}),
         ("due", {"due"}),
         ("parked", {"parked"}),
+        ("attention", {"parked", "failed"}),
         ("running", {"running"}),
         ("failed", {"failed"}),
         ("", {"read", "unread", "due", "parked", "running", "failed"}),

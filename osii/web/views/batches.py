@@ -46,3 +46,18 @@ def batch_retry(request: PageRequest, batch_id: UUID) -> HttpResponse:
     else:
         messages.info(request, f"This batch is not parked: it is {row.get_status_display()}.")
     return redirect("chat", chat_id=row.chat_id)
+
+
+@require_POST
+@staff_action("extraction.change_batch")
+def batch_split(request: PageRequest, batch_id: UUID) -> HttpResponse:
+    row = get_batch(batch_id)
+    if services.split_parked([row.pk]):
+        messages.success(
+            request, f"Messages {row.first_position}–{row.last_position} will be read again as two smaller batches."
+        )
+    elif row.status == Batch.Status.PARKED:
+        messages.info(request, "This batch holds a single message; no message is ever split. Retry it instead.")
+    else:
+        messages.info(request, f"This batch is not parked: it is {row.get_status_display()}.")
+    return redirect("chat", chat_id=row.chat_id)

@@ -20,6 +20,7 @@ from osii.web.forms import ChatFilter
 from osii.web.listing import render_list
 from osii.web.live import ChatState, read_state, state_context
 from osii.web.paging import MESSAGES_PER_PAGE, page_of
+from osii.web.readings import readings
 from osii.web.transcript import blocks
 
 
@@ -49,17 +50,25 @@ def chat(request: PageRequest, chat_id: UUID) -> HttpResponse:
 
 
 def _page_context(row: Chat, state: ChatState, page: Page) -> dict[str, Any]:
-    return {"chat": row, "page": page, **state_context(state)} | {"transcript": _transcript(page)}
+    return {"chat": row, "page": page, **state_context(state)} | {"transcript": _transcript(row.pk, page)}
 
 
-def _transcript(page: Page) -> list[dict[str, Any]]:
-    """The page's messages with their state and blocks."""
+def _transcript(chat_id: UUID, page: Page) -> list[dict[str, Any]]:
+    """The page's messages with their state, when they were read, and their blocks."""
     messages_of = selectors.messages_by_pk(page.object_list)
+    read = readings(chat_id, page.object_list)
     shown = []
     for row in page.object_list:
         message = messages_of.get(row.pk)
         if message is not None:
-            shown.append({"message": message, "state": row.state, "blocks": blocks(message.role, message.parts)})
+            shown.append(
+                {
+                    "message": message,
+                    "state": row.state,
+                    "reading": read.get(row.message_id),
+                    "blocks": blocks(message.role, message.parts),
+                }
+            )
     return shown
 
 
@@ -74,10 +83,11 @@ def chat_live(request: PageRequest, chat_id: UUID) -> HttpResponse:
     if state.active_run and request.GET.get("seen") == state.token:
         return HttpResponse(status=204)
     page = page_of(request, state.rows, MESSAGES_PER_PAGE)
+    read = readings(row.pk, page.object_list)
     context = {
         "chat": row,
         "page": page,
-        "states": page.object_list,
+        "states": [(one, read.get(one.message_id)) for one in page.object_list],
         "is_fragment": True,
         **state_context(state),
     }
@@ -95,7 +105,11 @@ def chat_extract(request: PageRequest, chat_id: UUID) -> HttpResponse:
         return redirect("chat", chat_id=chat_id)
     coverage = chat_coverage(row.pk)
     if not coverage["uncovered_tokens"]:
-        messages.info(request, "Nothing is uncovered: every message with content has been read.")
+        messages.info(
+            request,
+            request,
+            "Nothing is uncovered: every message with content has been read. “Read again” has it read anew.",
+        )
     elif mode == Run.Mode.DUE and not coverage["due"]:
         messages.info(request, "Nothing is due yet. “Extract the rest” reads what there is.")
     else:
