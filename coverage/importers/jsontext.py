@@ -43,6 +43,7 @@ class JsonText:
     def __init__(self, stream: BinaryIO):
         # Of a stream that fails in its middle, ``read`` would lose what came before.
         self._read = stream.read1 if isinstance(stream, io.BufferedReader) else stream.read
+        self._failure: OSError | None = None
         self._buffer = bytearray()
         self._at = 0
         self._dropped = 0
@@ -56,12 +57,22 @@ class JsonText:
 
     def _more(self) -> bool:
         """Read on, twice as much each time one value needs it; False at the end of the text."""
+        if self._failure:
+            raise self._failure
         size = min(max(_FIRST_READ, len(self._buffer) - self._at), _LARGEST_READ)
-        piece = self._read(size)
         if self._at > _FIRST_READ:
             self._drop()
-        self._buffer += piece
-        return bool(piece)
+        end = len(self._buffer) + size
+        before = len(self._buffer)
+        try:
+            while len(self._buffer) < end and (piece := self._read(end - len(self._buffer))):
+                self._buffer += piece
+        except OSError as error:
+            if len(self._buffer) == before:
+                raise
+            # What came before the failure is read first.
+            self._failure = error
+        return len(self._buffer) > before
 
     def _drop(self) -> None:
         del self._buffer[: self._at]
@@ -113,7 +124,8 @@ class JsonText:
             at += 1
             if not open_brackets:
                 self._at = at
-                return bytes(self._buffer[:at])
+                with memoryview(self._buffer) as view:
+                    return bytes(view[:at])
 
     def _take_scalar(self, pattern: re.Pattern[bytes]) -> bytes:
         while True:

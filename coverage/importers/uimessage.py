@@ -7,6 +7,8 @@ line per UIMessage (one chat). A chat is ``{id?, title?, learner?, created_at?, 
 from collections.abc import Iterator
 from typing import Any
 
+from coverage.models import Message
+
 from . import lists, values
 from .documents import Document
 from .records import Draft, Fit, ParsedChat, Problem
@@ -15,6 +17,7 @@ NAME = SOURCE = "uimessage"
 LABEL = "AI SDK UIMessages"
 
 _ADD_PARTS = "give it a list of parts, or remove it"
+_ROLES = tuple(Message.Role.values)
 # Other formats have a role too, but keep what was said in one of these.
 _OF_OTHERS = {"content", "tool_calls", "function_call"}
 
@@ -50,7 +53,9 @@ def _unwrap(value: Any) -> lists.Conversation | None:
 
 
 def _is_message(value: Any) -> bool:
-    return isinstance(value, dict) and "role" in value and ("parts" in value or not value.keys() & _OF_OTHERS)
+    if not isinstance(value, dict) or "role" not in value:
+        return False
+    return "parts" in value or (value["role"] in _ROLES and not value.keys() & _OF_OTHERS)
 
 
 class _Reader:

@@ -124,11 +124,15 @@ def test_a_large_export_needs_little_memory(
     tmp_path: Path, manage: Callable[..., list[str]], child_environment: dict[str, str]
 ) -> None:
     """In a process of its own: what fifteen megabytes need at most is about what one needs."""
-    peaks = [_peak_kilobytes(tmp_path, megabytes, manage, child_environment) for megabytes in (1, 15)]
+    peaks = []
+    for megabytes in (1, 15):
+        command = manage("import_chats", str(_export(tmp_path, megabytes)), "--learner", "Large")
+        done = f"Imported: {megabytes * 10:,} conversations ({megabytes * 10:,} new)"
+        peaks.append(peak_kilobytes(command, child_environment, done))
     assert peaks[1] - peaks[0] < 12_000
 
 
-def _peak_kilobytes(folder: Path, megabytes: int, manage: Callable[..., list[str]], environment: dict[str, str]) -> int:
+def _export(folder: Path, megabytes: int) -> Path:
     path = folder / f"{megabytes}.json"
     text = 'Many words about photosynthesis, [brackets], {braces} and "quotes". ' * 40
     with path.open("w", encoding="utf-8") as stream:
@@ -139,11 +143,16 @@ def _peak_kilobytes(folder: Path, megabytes: int, manage: Callable[..., list[str
             json.dump(conversation, stream)
         stream.write("]")
     assert path.stat().st_size > megabytes * 900_000
+    return path
+
+
+def peak_kilobytes(command: list[str], environment: dict[str, str], expected: str) -> int:
+    """Run a command in a process of its own, see that it prints what is expected; the most memory that it held."""
     watch = "import resource, subprocess, sys; done = subprocess.run(sys.argv[1:]);" + (
         "print(resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss); sys.exit(done.returncode)"
     )
-    command = [sys.executable, "-c", watch, *manage("import_chats", str(path), "--learner", "Large")]
-    done = subprocess.run(command, env=environment, capture_output=True, text=True, check=False, timeout=150)
+    watched = [sys.executable, "-c", watch, *command]
+    done = subprocess.run(watched, env=environment, capture_output=True, text=True, check=False, timeout=150)
     assert done.returncode == 0, done.stderr
-    assert f"Imported: {megabytes * 10:,} conversations ({megabytes * 10:,} new)" in done.stdout
+    assert expected in done.stdout
     return int(done.stdout.splitlines()[-1])

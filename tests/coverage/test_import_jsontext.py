@@ -3,6 +3,7 @@
 import contextlib
 import io
 import json
+import time
 from typing import Any
 
 import pytest
@@ -127,6 +128,39 @@ def test_a_long_string_is_read_in_growing_pieces(monkeypatch: pytest.MonkeyPatch
     data = json.dumps([{"a": 1}, {"b": long}, {"c": 2}]).encode()
     assert [parse(raw) for raw in elements(JsonText(Counting(data)))] == [{"a": 1}, {"b": long}, {"c": 2}]
     assert len(reads) < 20
+
+
+def test_what_came_before_a_failure_is_read(monkeypatch: pytest.MonkeyPatch) -> None:
+    """In whatever pieces the stream gives it: a failure loses no value that was whole."""
+
+    class Failing(io.RawIOBase):
+        data = json.dumps([{"a": number} for number in range(100)]).encode()[:700]
+
+        def readable(self) -> bool:
+            return True
+
+        def readinto(self, buffer: Any) -> int:
+            if not self.data:
+                raise OSError(5, "gone")
+            piece, self.data = self.data[:64], self.data[64:]
+            buffer[: len(piece)] = piece
+            return len(piece)
+
+    got = []
+    with pytest.raises(OSError, match="gone"):
+        for raw in elements(JsonText(io.BufferedReader(Failing(), 64))):
+            got.append(parse(raw))
+    assert [value["a"] for value in got] == list(range(len(got)))
+    assert len(got) > 60
+
+
+def test_a_long_value_in_small_pieces_is_not_read_again_and_again() -> None:
+    """As gzip gives it: a few kilobytes at a time."""
+    data = json.dumps([{"a": "x" * 20_000_000}]).encode()
+    started = time.process_time()
+    (value,) = cut(data, 8192)
+    assert len(value["a"]) == 20_000_000
+    assert time.process_time() - started < 5
 
 
 def test_brackets_that_never_close_do_not_fill_the_memory(monkeypatch: pytest.MonkeyPatch) -> None:
