@@ -12,7 +12,7 @@ from django.urls import URLPattern
 from django_rq.admin import QueueAdmin
 from django_rq.models import Dashboard
 
-from . import tokens_admin  # noqa: F401 - registers its admin
+from . import imports_admin, tokens_admin  # noqa: F401 - they register their models
 
 admin.site.site_header = "OSII administration"
 admin.site.site_title = "OSII"

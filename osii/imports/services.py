@@ -1,9 +1,11 @@
 """What starts, stops and repeats imports."""
 
 from collections.abc import Sequence
+from itertools import islice
 from typing import Any
 from uuid import UUID
 
+from django.conf import settings
 from django.contrib.auth.models import AbstractBaseUser
 from django.core.files.uploadedfile import TemporaryUploadedFile
 from django.db import IntegrityError, transaction
@@ -11,6 +13,9 @@ from django.utils import timezone
 
 from coverage.ids import new_id
 from coverage.queueing import LIBRARY, enqueue_on_commit
+from extraction import backfill
+from extraction.models import Run
+from extraction.selectors import coverage_of_chats
 from osii.models import ChatImport
 
 from . import uploads
@@ -25,10 +30,12 @@ def create(
     files: Sequence[TemporaryUploadedFile], *, learner: str, dry_run: bool, by: AbstractBaseUser, submission: UUID
 ) -> tuple[ChatImport, bool]:
     """Keep the files and queue their import; (import, whether this call made it). ``submission`` names the form that
-    was sent: sent again, it is the same import. Raises OSError when the files cannot be kept."""
+    was sent: sent again with the same files, it is the same import. Raises OSError when the files cannot be kept."""
     there = ChatImport.objects.filter(submission=submission).first()
     if there is not None:
-        return there, False
+        if there.files == uploads.named(files):
+            return there, False
+        submission = new_id()  # other files in a form that the browser showed again
     import_id = new_id()
     try:
         kept = uploads.keep(import_id, files)
@@ -81,3 +88,23 @@ def cancel(import_id: UUID) -> bool:
         status=ChatImport.Status.CANCELLED, finished_at=now, **values
     )
     return bool(waiting or rows.filter(status=ChatImport.Status.RUNNING).update(**values))
+
+
+def request_reading(row: ChatImport, mode: str) -> tuple[int, int]:
+    """Start runs for the chats of an import that have something to read: (runs made, runs that were active already).
+
+    ``mode`` is Run.Mode: "due" takes the chats with enough unread text, "rest" everything.
+    """
+    chats = iter(
+        row.conversations.filter(chat__isnull=False).values_list("chat", flat=True).distinct().order_by("chat")
+    )
+    made = joined = 0
+    while group := list(islice(chats, backfill.GROUP)):
+        to_read = [
+            UUID(summary["chat_id"])
+            for summary in coverage_of_chats(group)
+            if (summary["uncovered_tokens"] if mode == Run.Mode.REST else summary["due"])
+        ]
+        for _, is_new in backfill.request_runs(to_read, mode, settings.EXTRACTION_WORKER):
+            made, joined = made + is_new, joined + (not is_new)
+    return made, joined

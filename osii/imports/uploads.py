@@ -92,13 +92,16 @@ def keep(import_id: UUID, files: Sequence[TemporaryUploadedFile]) -> list[dict[s
     """Move received files to their places; returns ``ChatImport.files``. Raises OSError."""
     folder = folder_of(import_id)
     folder.mkdir(mode=0o700, parents=True)
-    kept = []
     for number, file in enumerate(files, start=1):
         file.flush()
         os.replace(file.temporary_file_path(), folder / str(number))  # noqa: PTH105 - it is a path in a text
         file.close()
-        kept.append({"name": clean_name(file.name or "", number), "size": file.size})
-    return kept
+    return named(files)
+
+
+def named(files: Sequence[TemporaryUploadedFile]) -> list[dict[str, Any]]:
+    """The files as ``ChatImport.files`` lists them."""
+    return [{"name": clean_name(file.name or "", n), "size": file.size} for n, file in enumerate(files, start=1)]
 
 
 def clean_name(name: str, number: int) -> str:

@@ -26,6 +26,7 @@ SECTIONS = {
     "activity": ("activity",),
     "propositions": ("proposition",),
     "documents": ("document",),
+    "imports": ("import",),
 }
 """Which pages belong to an entry of the navigation: the beginnings of their URL names."""
 

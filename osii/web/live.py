@@ -92,8 +92,12 @@ def state_context(state: ChatState) -> dict[str, Any]:
 
 
 def chat_workers() -> health.Finding:
-    """Who works on the chats' queue; when Redis is away, that."""
+    return queue_workers(CHATS)
+
+
+def queue_workers(queue: str) -> health.Finding:
+    """Who works on a queue; when Redis is away, that."""
     try:
-        return health.workers(CHATS)
+        return health.workers(queue)
     except redis.RedisError as error:
         return health.Finding("Redis", "fail", *health.split(services.redis_line(error)))

@@ -4,7 +4,7 @@ from django.contrib.admin.forms import AdminAuthenticationForm
 from django.contrib.auth import views as auth
 from django.urls import path
 
-from .views import activity, batches, chats, documents, home, propositions, repair
+from .views import activity, batches, chats, documents, home, imports, propositions, repair
 
 login = auth.LoginView.as_view(template_name="account/login.html", authentication_form=AdminAuthenticationForm)
 
@@ -24,6 +24,13 @@ urlpatterns = [
     path("batches/<uuid:batch_id>/", batches.batch, name="batch"),
     path("batches/<uuid:batch_id>/retry/", batches.batch_retry, name="batch-retry"),
     path("batches/<uuid:batch_id>/split/", batches.batch_split, name="batch-split"),
+    path("imports/", imports.imports, name="imports"),
+    path("imports/create/", imports.import_create, name="import-create"),
+    path("imports/<uuid:import_id>/", imports.import_page, name="import"),
+    path("imports/<uuid:import_id>/live/", imports.import_live, name="import-live"),
+    path("imports/<uuid:import_id>/cancel/", imports.import_cancel, name="import-cancel"),
+    path("imports/<uuid:import_id>/repeat/", imports.import_repeat, name="import-repeat"),
+    path("imports/<uuid:import_id>/extract/", imports.import_extract, name="import-extract"),
     path("propositions/", propositions.propositions, name="propositions"),
     path("propositions/<uuid:proposition_id>/", propositions.proposition, name="proposition"),
     path("documents/", documents.documents, name="documents"),

@@ -146,8 +146,42 @@ function initPolling() {
   });
 }
 
+// An upload that the server would refuse is not sent, and one that is under way is not sent twice.
+function initUpload() {
+  const form = document.querySelector("form[data-max-bytes]");
+  if (!form) {
+    return;
+  }
+  const input = form.querySelector("input[type=file]");
+  const warning = document.getElementById("files-too-large");
+  const button = form.querySelector("button[type=submit]");
+  const label = button.querySelector("[data-busy]");
+  const idle = label.textContent;
+  const tooLarge = () => {
+    const bytes = [...input.files].reduce((sum, file) => sum + file.size, 0);
+    warning.hidden = bytes <= Number(form.dataset.maxBytes);
+    return !warning.hidden;
+  };
+  const setBusy = (busy) => {
+    button.disabled = busy;
+    label.textContent = busy ? label.dataset.busy : idle;
+  };
+  input.addEventListener("change", tooLarge);
+  form.addEventListener("submit", (event) => {
+    if (tooLarge()) {
+      event.preventDefault();
+      input.focus();
+    } else {
+      setBusy(true);
+      announce(label.dataset.busy);
+    }
+  });
+  window.addEventListener("pageshow", () => setBusy(false));
+}
+
 document.addEventListener("DOMContentLoaded", () => {
   initThemeToggle();
+  initUpload();
   initShortcuts();
   initRoving(document);
   initSwaps();

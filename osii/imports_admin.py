@@ -1,0 +1,32 @@
+"""Django admin of imports: rows that only the product writes."""
+
+from django.contrib import admin
+from django.urls import reverse
+from django.utils.safestring import SafeString
+
+from coverage.admin import ReadOnlyAdmin, page_link
+
+from .models import ChatImport, ImportedChat
+
+
+@admin.register(ChatImport)
+class ChatImportAdmin(ReadOnlyAdmin):
+    list_display = ("__str__", "status", "dry_run", "learner", "problem_count", "page", "created_by", "created_at")
+    list_filter = ("status", "dry_run", "created_at")
+    list_select_related = ("created_by",)
+    search_fields = ("=id", "learner", "error")
+
+    def view_on_site(self, row: ChatImport) -> str:
+        return reverse("import", args=[row.pk])
+
+    @admin.display(description="dashboard")
+    def page(self, row: ChatImport) -> SafeString:
+        return page_link("import", row.pk, "open")
+
+
+@admin.register(ImportedChat)
+class ImportedChatAdmin(ReadOnlyAdmin):
+    list_display = ("title", "state", "kind", "format", "learner", "added", "changed", "unchanged", "file", "position")
+    list_filter = ("state", "kind", "format")
+    search_fields = ("=chat_import__id", "=chat__id", "title", "learner")
+    ordering = ("-chat_import", "number")
