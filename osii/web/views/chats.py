@@ -107,7 +107,6 @@ def chat_extract(request: PageRequest, chat_id: UUID) -> HttpResponse:
     if not coverage["uncovered_tokens"]:
         messages.info(
             request,
-            request,
             "Nothing is uncovered: every message with content has been read. “Read again” has it read anew.",
         )
     elif mode == Run.Mode.DUE and not coverage["due"]:
