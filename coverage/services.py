@@ -23,6 +23,8 @@ from .versions import is_stale
 
 MAX_MESSAGE_ID = 200
 
+ROLES = tuple(Message.Role.values)
+
 
 @dataclass(slots=True)
 class IncomingMessage:
@@ -90,8 +92,8 @@ def check_message(message: IncomingMessage) -> None:
     """Raises ValueError, naming what is wrong, when a message cannot be stored as it is."""
     if not isinstance(message.message_id, str) or not 1 <= len(message.message_id) <= MAX_MESSAGE_ID:
         raise ValueError(f"the id must be a text of 1 to {MAX_MESSAGE_ID} characters")
-    if message.role not in Message.Role.values:
-        raise ValueError(f"role {message.role!r} is not one of {', '.join(Message.Role.values)}")
+    if message.role not in ROLES:
+        raise ValueError(f"role {message.role!r} is not one of {', '.join(ROLES)}")
     if not isinstance(message.metadata, dict):
         raise ValueError(f"metadata must be an object, not {type(message.metadata).__name__}")
     views.check_storable(message.message_id, "id")
