@@ -28,6 +28,7 @@ from .models import (
     Run,
     WorkerConversation,
 )
+from .repair_admin import RepairActions
 
 
 def counted(count: int, noun: str) -> str:
@@ -35,8 +36,8 @@ def counted(count: int, noun: str) -> str:
 
 
 @admin.register(Chat)
-class ChatWithRunsAdmin(ChatAdmin):
-    actions = ("extract_rest", "abort")
+class ChatWithRunsAdmin(RepairActions, ChatAdmin):
+    actions = ("extract_rest", "abort", *RepairActions.actions)
 
     def has_extract_permission(self, request: HttpRequest) -> bool:
         return request.user.has_perm("extraction.add_run")
@@ -82,7 +83,7 @@ class BatchAdmin(ReadOnlyAdmin):
     list_select_related = ("chat",)
     search_fields = ("=id", "chat__title", "error", "reason")
     ordering = ("-created_at", "id")
-    actions = ("retry_parked",)
+    actions = ("retry_parked", "split_parked")
 
     def has_retry_permission(self, request: HttpRequest) -> bool:
         return request.user.has_perm("extraction.change_batch")
@@ -101,6 +102,14 @@ class BatchAdmin(ReadOnlyAdmin):
             self.message_user(request, f"{retried} parked batch(es) will be read again.", messages.SUCCESS)
         else:
             self.message_user(request, "None of these batches is parked.", messages.INFO)
+
+    @admin.action(description="Split and retry", permissions=("retry",))
+    def split_parked(self, request: HttpRequest, batches: QuerySet[Batch]) -> None:
+        made = services.split_parked(batches.values_list("pk", flat=True))
+        if made:
+            self.message_user(request, f"{made} parked batch(es) will be read as two smaller ones.", messages.SUCCESS)
+        else:
+            self.message_user(request, "None of these batches is parked with more than one message.", messages.INFO)
 
 
 @admin.register(BatchMessage)
