@@ -5,13 +5,19 @@ from collections.abc import Callable
 from .result import Result
 
 
-def registry() -> dict[str, Callable[[], list[Result]]]:
-    """Name → benchmark. Each makes its own learner in the scratch database and returns its rows."""
-    from . import context_speed, diff_speed, import_speed, scan_speed
+def registry(*, full: bool = False) -> dict[str, Callable[[], list[Result]]]:
+    """Name → benchmark. Each makes its own learner in the scratch database and returns its rows.
+
+    ``full`` adds those that take many minutes, and gives others their full size.
+    """
+    from . import context_speed, diff_speed, import_size, import_speed, many_chats, rereading, scan_speed
 
     return {
         "import": import_speed.run,
+        "import-size": import_size.run_full if full else import_size.run_quick,
+        "rereading": rereading.run,
         "diff": diff_speed.run,
         "scan": scan_speed.run,
         "context": context_speed.run,
+        **({"chats": many_chats.run} if full else {}),
     }

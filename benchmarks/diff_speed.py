@@ -11,13 +11,17 @@ from .measure import median_ratio, spread, take_turns
 from .result import Result, Target
 from .scratch import analyze
 
-MESSAGES = 10_000
+SIZES = {10_000: 15, 100_000: 3}  # messages: rounds
 BATCH_MESSAGES = 50
-ROUNDS = 15
+LIMIT_MS = 100  # for the smaller size; the larger one may take as many times longer as it is larger
 
 
 def run() -> list[Result]:
-    chat = _chat()
+    return [result for messages, rounds in SIZES.items() for result in _measure(messages, rounds)]
+
+
+def _measure(messages: int, rounds: int) -> list[Result]:
+    chat = _chat(messages)
     columns = ("message_id", "position", "role", "tokens", "fingerprint")
     calls = {
         "rows": lambda: list(Message.objects.filter(chat=chat).order_by("position").values_list(*columns)),
@@ -26,23 +30,23 @@ def run() -> list[Result]:
     data = chat_coverage(chat.pk)
     if not 0 < data["covered_tokens"] < data["total_tokens"]:
         raise RuntimeError("the chat is not half covered: the diff benchmark is void")
-    times = take_turns(calls, rounds=ROUNDS)
-    rows = f"reading the {MESSAGES:,} rows, no diff"
+    times = take_turns(calls, rounds=rounds)
+    rows = f"reading the {messages:,} rows, no diff"
     return [
         Result("diff", rows, "ms", **spread(times["rows"])),
         Result(
             "diff",
-            f"chat_coverage of {MESSAGES:,} messages, half covered",
+            f"chat_coverage of {messages:,} messages, half covered",
             "ms",
             **spread(times["diff"]),
             beside=rows,
             ratio=median_ratio(times["diff"], times["rows"]),
-            target=Target(100),
+            target=Target(LIMIT_MS * messages / min(SIZES)),
         ),
     ]
 
 
-def _chat() -> Chat:
+def _chat(count: int) -> Chat:
     chat = Chat.objects.create(learner=get_or_create_learner("Benchmark diff"), title="A long chat")
     roles = ("user", "assistant")
     incoming = [
@@ -50,10 +54,10 @@ def _chat() -> Chat:
         IncomingMessage(
             f"m{n}", roles[n % 2], [{"type": "text", "text": f"Message {n if n % 10 else 0} of this chat."}]
         )
-        for n in range(MESSAGES)
+        for n in range(count)
     ]
     put_messages(chat.pk, incoming)
-    _read(chat, list(Message.objects.filter(chat=chat, position__lte=MESSAGES // 2).order_by("position")))
+    _read(chat, list(Message.objects.filter(chat=chat, position__lte=count // 2).order_by("position")))
     analyze()
     return chat
 

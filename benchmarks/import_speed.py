@@ -52,7 +52,7 @@ def _conversations(seed: int) -> Iterator[dict[str, Any]]:
         mapping: dict[str, Any] = {"root": {"id": "root", "message": None, "parent": None, "children": ["m0"]}}
         for index in range(MESSAGES):
             text = " ".join(words.choices(WORDS, k=words.randint(10, 120)))
-            mapping[f"m{index}"] = _node(index, text)
+            mapping[f"m{index}"] = node(index, text, MESSAGES)
         yield {
             "title": f"Conversation {number}",
             "create_time": 1_790_000_000 + number,
@@ -63,11 +63,12 @@ def _conversations(seed: int) -> Iterator[dict[str, Any]]:
         }
 
 
-def _node(index: int, text: str) -> dict[str, Any]:
+def node(index: int, text: str, count: int) -> dict[str, Any]:
+    """One message of a conversation of ``count``, as a ChatGPT export has it."""
     return {
         "id": f"m{index}",
         "parent": f"m{index - 1}" if index else "root",
-        "children": [f"m{index + 1}"] if index + 1 < MESSAGES else [],
+        "children": [f"m{index + 1}"] if index + 1 < count else [],
         "message": {
             "id": f"m{index}",
             "author": {"role": "assistant" if index % 2 else "user", "name": None, "metadata": {}},

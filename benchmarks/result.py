@@ -36,6 +36,7 @@ class Result:
     beside: str = ""
     ratio: float | None = None
     target: Target | None = None
+    notes: tuple[str, ...] = ()  # printed below the table
 
     @property
     def met(self) -> bool | None:

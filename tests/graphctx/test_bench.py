@@ -8,7 +8,7 @@ import pytest
 from django.core.management import CommandError, call_command
 from django.db import connection
 
-from benchmarks import context_speed, diff_speed, import_speed, scan_speed
+from benchmarks import context_speed, diff_speed, import_size, import_speed, many_chats, rereading, scan_speed
 from benchmarks.measure import median_ratio, percentile, spread, take_turns
 from benchmarks.result import MORE, Result, Target
 from coverage.models import Chat, Learner
@@ -49,7 +49,7 @@ def test_a_target_is_met_or_not(target: Target | None, median: float, ratio: flo
 
 
 def test_an_unknown_benchmark_names_the_known_ones(db: None) -> None:
-    with pytest.raises(CommandError, match="import, diff, scan, context"):
+    with pytest.raises(CommandError, match="import, import-size, rereading, diff, scan, context"):
         call_command("bench", "speed")
 
 
@@ -58,7 +58,12 @@ def test_every_benchmark_runs_in_a_database_of_its_own(monkeypatch: pytest.Monke
     for module, name, value in (
         (import_speed, "CONVERSATIONS", 2),
         (import_speed, "MESSAGES", 6),
-        (diff_speed, "MESSAGES", 60),
+        (diff_speed, "SIZES", {60: 3, 120: 3}),
+        (import_size, "QUICK", 200_000),
+        (import_size, "FULL", 300_000),
+        (rereading, "MESSAGES", 200),
+        (many_chats, "CHATS", 40),
+        (many_chats, "ROUNDS", 2),
         (scan_speed, "SIZES", {40: 3, 80: 3}),
         (context_speed, "PROPOSITIONS", 100),
         (context_speed, "ROUNDS", 4),
@@ -69,9 +74,10 @@ def test_every_benchmark_runs_in_a_database_of_its_own(monkeypatch: pytest.Monke
     Path(tmp_path / "benchmarks").mkdir()
     Learner.objects.create(name="the user's own")
     out = io.StringIO()
-    call_command("bench", "--json", "--save", stdout=out)
+    call_command("bench", "--full", "--json", "--save", stdout=out)
     data = json.loads(out.getvalue())
-    assert {row["benchmark"] for row in data["results"]} == {"import", "diff", "scan", "context"}
+    names = {"import", "import-size", "rereading", "diff", "scan", "context", "chats"}
+    assert {row["benchmark"] for row in data["results"]} == names
     assert all(row["median"] > 0 for row in data["results"])
     assert json.loads((tmp_path / "benchmarks" / "results.json").read_text()) == data
     assert [learner.name for learner in Learner.objects.all()] == ["the user's own"]
@@ -82,7 +88,7 @@ def test_every_benchmark_runs_in_a_database_of_its_own(monkeypatch: pytest.Monke
 @pytest.mark.django_db(transaction=True)
 def test_the_scratch_database_goes_when_a_benchmark_fails(monkeypatch: pytest.MonkeyPatch) -> None:
     own, before = connection.settings_dict["NAME"], databases()
-    monkeypatch.setattr(diff_speed, "_chat", lambda: 1 / 0)
+    monkeypatch.setattr(diff_speed, "_chat", lambda _count: 1 / 0)
     with pytest.raises(ZeroDivisionError):
         call_command("bench", "diff")
     assert databases() == before

@@ -22,7 +22,16 @@ class Command(OsiiCommand):
     )
 
     def arguments(self, parser: CommandParser) -> None:
-        parser.add_argument("names", nargs="*", metavar="NAME", help="which: import, diff, scan, context; default: all")
+        parser.add_argument(
+            "names",
+            nargs="*",
+            metavar="NAME",
+            help="which: import, import-size, rereading, diff, scan, context, and with --full chats; default: all",
+        )
+        parser.add_argument("--only", action="append", default=[], metavar="NAME", help="the same as NAME")
+        parser.add_argument(
+            "--full", action="store_true", help="also what takes many minutes: 2 million messages, 500 MB"
+        )
         parser.add_argument("--save", action="store_true", help=f"also write {RESULTS}")
 
     def run(self, **options: Any) -> None:
@@ -31,8 +40,8 @@ class Command(OsiiCommand):
         from benchmarks.scratch import scratch_database
         from graphctx.embedding import EmbeddingError
 
-        benchmarks = registry()
-        names = options["names"] or list(benchmarks)
+        benchmarks = registry(full=options["full"])
+        names = options["names"] + options["only"] or list(benchmarks)
         unknown = [name for name in names if name not in benchmarks]
         if unknown:
             self.fail(f"there is no benchmark {unknown[0]!r}; there are: {', '.join(benchmarks)}")
@@ -76,7 +85,8 @@ def _render(data: dict[str, Any]) -> str:
         previous = row["benchmark"]
     out = io.StringIO()
     Console(file=out, width=118).print(table)
-    return out.getvalue().rstrip()
+    notes = [f"{row['case']}\n    {note}" for row in data["results"] for note in row["notes"]]
+    return "\n".join([out.getvalue().rstrip(), *notes])
 
 
 def _caption(machine: dict[str, Any]) -> str:

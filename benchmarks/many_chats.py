@@ -1,0 +1,154 @@
+"""The dashboard over 100,000 chats and 2 million messages, each page as a browser asks for it, with its query plans."""
+
+import json
+import re
+import time
+from typing import Any
+
+from django.contrib.auth.models import User
+from django.db import connection
+from django.test import Client
+from django.test.utils import CaptureQueriesContext
+
+from coverage.models import Chat, Learner, Message
+
+from .measure import spread
+from .result import Result, Target
+from .scratch import analyze
+
+CHATS = 100_000
+MESSAGES = 20  # of each chat
+ROUNDS = 7
+TARGET_MS = 200
+PLANS_SHOWN = 3
+"""Plans of a page's slowest queries."""
+
+PAGES = {
+    "first page": ("/chats/", TARGET_MS),
+    "page 1,000": ("/chats/?page=1000", TARGET_MS),
+    "search in titles": ("/chats/?q=chat+4242", TARGET_MS),
+    "one learner": ("/chats/?learner={learner}", TARGET_MS),
+    "running or queued": ("/chats/?state=running", TARGET_MS),
+    "by title": ("/chats/?sort=title", TARGET_MS),
+    "due": ("/chats/?state=due", None),
+    "with uncovered tokens": ("/chats/?state=unread", None),
+    "activity": ("/activity/", TARGET_MS),
+    "home": ("/", None),
+}
+
+# Half of each chat is read, in one batch; every tenth text is the same in all messages of its chat.
+FILL = """
+INSERT INTO coverage_learner (id, name, graph_revision)
+SELECT md5('learner' || n)::uuid, 'Learner ' || n, 0 FROM generate_series(1, 20) n;
+
+INSERT INTO coverage_chat (id, learner_id, title, source, external_id, graph_context_tokens, settings, updated_at)
+SELECT md5('chat' || n)::uuid, md5('learner' || (1 + n % 20))::uuid, 'Chat ' || n, 'api', '', 1024, '{{}}',
+       now() - n * interval '1 minute'
+FROM generate_series(1, {chats}) n;
+
+INSERT INTO coverage_message
+    (chat_id, message_id, position, role, parts, metadata, fingerprint, tokens, streaming)
+SELECT md5('chat' || c)::uuid, 'm' || p, p, CASE p % 2 WHEN 1 THEN 'user' ELSE 'assistant' END,
+       jsonb_build_array(jsonb_build_object('type', 'text', 'text', repeat('Message ' || p || '. ', 40))), '{{}}',
+       'v1:' || md5(CASE p % 10 WHEN 0 THEN 'same' ELSE p::text END), 100 + (c * p) % 300, false
+FROM generate_series(1, {chats}) c, generate_series(1, {messages}) p;
+
+INSERT INTO extraction_run (id, chat_id, mode, status, worker, attempt, recoveries, held_by, error, note, retries, queued_at,
+                            started_at, finished_at)
+SELECT md5('run' || n)::uuid, md5('chat' || n)::uuid, 'rest', CASE WHEN n % 1000 = 0 THEN 'queued' ELSE 'succeeded' END,
+       'rules', 1, 0, '', '', '', 0, now() - n * interval '1 minute', now() - n * interval '1 minute',
+       CASE WHEN n % 1000 = 0 THEN NULL ELSE now() - n * interval '1 minute' END
+FROM generate_series(1, {chats}) n;
+
+INSERT INTO extraction_batch (id, chat_id, run_id, status, attempt, attempt_token, failures, first_position,
+                              last_position, tokens, worker, worker_version, reason, staged_count, refusals, usage,
+                              error, created_at, finished_at)
+SELECT md5('batch' || n)::uuid, md5('chat' || n)::uuid, md5('run' || n)::uuid,
+       CASE WHEN n % 500 = 0 THEN 'parked' ELSE 'succeeded' END, 1, md5('run' || n)::uuid, 0, 1, {messages} / 2,
+       1000, 'rules', '', 'a benchmark', 0, 0, '{{}}', '', now() - n * interval '1 minute',
+       now() - n * interval '1 minute'
+FROM generate_series(1, {chats}) n;
+
+INSERT INTO extraction_batchmessage (batch_id, chat_id, "order", message_id, position, fingerprint, tokens)
+SELECT md5('batch' || c)::uuid, md5('chat' || c)::uuid, p, 'm' || p, p,
+       'v1:' || md5(CASE p % 10 WHEN 0 THEN 'same' ELSE p::text END), 100 + (c * p) % 300
+FROM generate_series(1, {chats}) c, generate_series(1, {messages} / 2) p;
+
+INSERT INTO coverage_coverageentry (chat_id, fingerprint, tokens, kind, batch)
+SELECT m.chat_id, m.fingerprint, m.tokens, 'cover', m.batch_id
+FROM extraction_batchmessage m JOIN extraction_batch b ON b.id = m.batch_id WHERE b.status = 'succeeded';
+"""
+
+
+def run() -> list[Result]:
+    began = time.perf_counter()
+    fill()
+    filled = time.perf_counter() - began
+    client = Client(headers={"host": "localhost"})
+    client.force_login(User.objects.create_user("benchmark", is_staff=True))
+    learner = Learner.objects.get(name="Learner 7").pk
+    results = [Result("chats", f"filling in {CHATS:,} chats, {CHATS * MESSAGES:,} messages", "s", **_once(filled))]
+    for name, (url, target) in PAGES.items():
+        results.append(_page(client, name, url.format(learner=learner), target))
+    return results
+
+
+def fill() -> None:
+    with connection.cursor() as cursor:
+        cursor.execute(FILL.format(chats=CHATS, messages=MESSAGES))
+    analyze()
+    if (Chat.objects.filter(source="api").count(), Message.objects.count()) < (CHATS, CHATS * MESSAGES):
+        raise RuntimeError("the rows are not there: the chats benchmark is void")
+
+
+def _page(client: Client, name: str, url: str, target: float | None) -> Result:
+    with CaptureQueriesContext(connection) as captured:
+        first = _seconds(client, url)
+    # What takes many seconds is measured once.
+    times = [first] if first > 5 else [_seconds(client, url) for _ in range(ROUNDS)]
+    plans = _plans([query["sql"] for query in captured.captured_queries])
+    return Result(
+        "chats", f"{name}: {url}", "ms", **spread([1000 * seconds for seconds in times]),
+        target=Target(target) if target else None, notes=plans,
+    )  # fmt: skip
+
+
+def _seconds(client: Client, url: str) -> float:
+    began = time.perf_counter()
+    response = client.get(url)
+    taken = time.perf_counter() - began
+    if response.status_code != 200:
+        raise RuntimeError(f"{url} answered {response.status_code}: the chats benchmark is void")
+    return taken
+
+
+def _plans(statements: list[str]) -> tuple[str, ...]:
+    """The slowest of these queries: its time in the database, the tables it names, and the nodes of its plan."""
+    plans = []
+    with connection.cursor() as cursor:
+        for statement in statements:
+            if statement.startswith("SELECT"):
+                cursor.execute(f"EXPLAIN (ANALYZE, FORMAT JSON) {statement}")
+                (found,) = cursor.fetchone()
+                plan = (json.loads(found) if isinstance(found, str) else found)[0]
+                plans.append((plan["Execution Time"], _tables(statement), " > ".join(_nodes(plan["Plan"]))))
+    plans.sort(reverse=True)
+    return tuple(f"{taken:.1f} ms, {tables}: {nodes}" for taken, tables, nodes in plans[:PLANS_SHOWN])
+
+
+def _tables(statement: str) -> str:
+    return ", ".join(dict.fromkeys(re.findall(r'(?:FROM|JOIN) "(\w+)"', statement)))
+
+
+def _nodes(plan: dict[str, Any]) -> list[str]:
+    """The plan's nodes from the top, the first branch first; a scan with its index or table."""
+    name = plan["Node Type"]
+    of = plan.get("Index Name") or plan.get("Relation Name")
+    nodes = [f"{name} {of}" if of else name]
+    for child in plan.get("Plans", []):
+        nodes += _nodes(child)
+    return list(dict.fromkeys(nodes))
+
+
+def _once(value: float) -> dict[str, float | int]:
+    return {"median": value, "low": value, "high": value, "runs": 1}
