@@ -132,6 +132,8 @@ def _balances(chat: Chat) -> dict[str, tuple[int, int]]:
 
 def _named(chat: Chat, scope: Scope, rows: Sequence[MessageCoverage]) -> list[MessageCoverage]:
     if scope.message_id is not None:
+        if scope.first is not None or scope.last is not None:
+            raise ValueError("name either one message or a range, not both")
         found = [row for row in rows if row.message_id == scope.message_id]
         if not found:
             where = Message.objects.filter(chat=chat, message_id=scope.message_id).exists()

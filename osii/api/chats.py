@@ -1,12 +1,13 @@
 """Routes of chats: begin, store, finish, read, see what was read, delete."""
 
+from dataclasses import asdict
 from uuid import UUID
 
 from django.http import HttpResponse
 from ninja import Router
 
 from coverage.models import Chat, Message
-from extraction import erasure, services
+from extraction import erasure, repair, services
 from extraction.selectors import chat_coverage
 from graphctx.models import Steer
 
@@ -122,6 +123,19 @@ def extract(request: ApiRequest, chat_id: UUID, body: schemas.ExtractIn = schema
     """Joins the run that is active, if there is one; "rest" makes it read all."""
     find_chat(request, chat_id)
     return reply({"run": shapes.run(services.request_run(chat_id, body.mode))}, 202)
+
+
+@router.post(
+    "/{chat_id}/reread", response={200: schemas.RereadOut, **problems(404, body=True)}, summary="Have it read again"
+)
+def reread(request: ApiRequest, chat_id: UUID, body: schemas.RereadIn = schemas.RereadIn()) -> HttpResponse:  # noqa: B008 - immutable
+    """Coverage is released, nothing is deleted, no run starts: `extract` does. Equal messages that follow open too."""
+    find_chat(request, chat_id)
+    try:
+        effect = repair.request_reread(chat_id, repair.Scope(body.first, body.last, body.message_id))
+    except ValueError as error:
+        raise Problem(422, f"{error}.") from None
+    return reply({"chat_id": str(chat_id), **asdict(effect)})
 
 
 @router.post("/{chat_id}/abort", response={200: schemas.AbortOut, **problems(404)}, summary="Stop reading")

@@ -98,6 +98,14 @@ class ExtractIn(Strict):
     mode: Literal["due", "rest"] = "due"
 
 
+class RereadIn(Strict):
+    """What to read again: one message by its id, or the positions from and to; nothing given is the whole chat."""
+
+    first: int | None = Field(None, alias="from", ge=1, strict=True)
+    last: int | None = Field(None, alias="to", ge=1, strict=True)
+    message_id: Text | None = None
+
+
 class ContextIn(Strict):
     """A topic, as the first message of a chat would give it."""
 
@@ -212,6 +220,15 @@ class ExtractOut(Schema):
 
 class AbortOut(Schema):
     aborted: bool = Field(description="Whether there was a run to abort.")
+
+
+class RereadOut(Schema):
+    chat_id: UUID
+    messages: int = Field(description="Covered messages that will be read again by the next run.")
+    tokens: int
+    copies: int = Field(description="Those of them that were not named: later messages with the same content.")
+    releases: int = Field(description="Lines appended to the ledger.")
+    waiting: int = Field(description="Named messages that are not covered anyway.")
 
 
 class MessageFate(Schema):

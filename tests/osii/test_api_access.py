@@ -34,6 +34,7 @@ ROUTES = [
     ("POST", "/chats/{chat_id}/finish", None, 200, 404),
     ("GET", "/chats/{chat_id}/coverage", None, 200, 404),
     ("POST", "/chats/{chat_id}/extract", {"mode": "rest"}, 202, 404),
+    ("POST", "/chats/{chat_id}/reread", {"from": 1, "to": 1}, 200, 404),
     ("POST", "/chats/{chat_id}/abort", None, 200, 404),
     ("GET", "/chats/{chat_id}/context", None, 200, 404),
     ("POST", "/context", {"learner": "Ada", "topic": "metals", "budget": 256}, 200, 403),

@@ -25,8 +25,6 @@ class Command(OsiiCommand):
 
     def run(self, **options: Any) -> None:
         scope = Scope(options["first"], options["last"], options["message_id"])
-        if scope.message_id is not None and (scope.first is not None or scope.last is not None):
-            self.fail("give either --message or a range, not both")
         dry = options["dry_run"]
         chat = find_chat(self, options["chat"])
         try:
