@@ -110,6 +110,7 @@ IMPORTED = {
     "already": Status("already", "check-lg", "quiet", "It or a later one was imported before."),
     "nothing": Status("nothing", "dash-circle", "quiet", "Everything up to this moment was covered."),
     "pending": Status("pending", "clock", "wait", "Its chat would be new, so a dry run cannot tell."),
+    "problem": Status("problems", "exclamation-triangle-fill", "warn", "Something was not imported."),
 }
 
 # Flags that a row may carry beside or instead of a status of its own.

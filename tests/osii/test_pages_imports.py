@@ -12,6 +12,7 @@ from django.contrib.auth.models import User
 from django.core.files.uploadedfile import SimpleUploadedFile
 from django.db import connection
 from django.test import Client
+from django.test.client import BOUNDARY, MULTIPART_CONTENT, encode_multipart
 from django.test.utils import CaptureQueriesContext
 from django.urls import reverse
 from django.utils import timezone
@@ -46,7 +47,7 @@ def file(name: str = "chats.json", data: Any = None) -> SimpleUploadedFile:
 
 
 def send(client: Client, **fields: Any) -> Any:
-    given = {"submission": str(uuid.uuid4()), "files": [file()]} | fields
+    given = {"submission": str(uuid.uuid4()), "files": [file()]} | fields | {"complete": "yes"}
     return client.post(reverse("import-create"), {name: value for name, value in given.items() if value is not None})
 
 
@@ -150,6 +151,19 @@ def test_too_much_is_refused_with_the_limit_and_nothing_is_kept(staff, settings)
     assert many.status_code == 413
     assert "Zip the folder" in many.text
     many.close()
+    assert left_behind() == []
+
+
+def test_a_body_that_broke_off_imports_nothing(staff):
+    """What came before it was to be a dry run of three files."""
+    body = {"submission": str(uuid.uuid4()), "files": [file("a.json"), file("b.json"), file("c.json")], "dry_run": "on"}
+    encoded = encode_multipart(BOUNDARY, body)
+    cut = encoded[: encoded.index(b"c.json") + 200]
+    response = staff.generic("POST", reverse("import-create"), cut, content_type=MULTIPART_CONTENT)
+    assert response.status_code == 400
+    assert "broke off" in response.text
+    assert not ChatImport.objects.exists()
+    response.close()
     assert left_behind() == []
 
 

@@ -64,6 +64,9 @@ def import_create(request: PageRequest) -> HttpResponse:
         return _refused(request, NO_ROOM, 507)
     if handler.refusal:
         return _refused(request, handler.refusal, 413)
+    # The form's last field: a body that broke off looks like one with fewer files and nothing ticked.
+    if request.POST.get("complete") != "yes":
+        return _refused(request, INCOMPLETE, 400)
     return _create(request)
 
 
