@@ -8,7 +8,8 @@ from uuid import UUID
 
 from django.conf import settings
 
-from coverage.importers.load import ChatReport, import_paths
+from coverage.importers.load import ChatReport, Report, import_paths
+from coverage.importers.records import Problem
 from coverage.models import Chat, Learner
 from extraction import runs
 from extraction.documents import services as documents
@@ -61,8 +62,15 @@ def _import_chats() -> dict[str, Any]:
         "messages": sum(chat.added + chat.changed + chat.unchanged for chat in chats),
         "messages_added": sum(chat.added for chat in chats),
         "messages_changed": sum(chat.changed for chat in chats),
-        "problems": [asdict(problem) for chat in chats for problem in chat.problems],
+        "problems": [asdict(problem) for report in reports for problem in _problems(report)],
     }
+
+
+def _problems(report: Report) -> list[Problem]:
+    """What went wrong with a conversation, or with a file that gave none."""
+    if isinstance(report, ChatReport):
+        return report.problems
+    return [report] if isinstance(report, Problem) else []
 
 
 def _coverage(learner: Learner) -> dict[str, Any]:

@@ -17,8 +17,9 @@ _FIRST_READ = 256 * 1024
 _LARGEST_READ = 8 * 1024 * 1024
 
 # Everything up to the next bracket outside a string, or up to a string that this piece of the text does not close.
-_TO_BRACKET = re.compile(rb'(?:[^"{}\[\]]++|"(?:[^"\\]++|\\.)*+")*+', re.DOTALL)
-_STRING = re.compile(rb'"(?:[^"\\]++|\\.)*+"', re.DOTALL)
+# No possessive repeat here stands around a group that can backtrack: Python 3.11.0 to 3.11.4 match those wrongly.
+_TO_BRACKET = re.compile(rb'(?:[^"{}\[\]]++|"[^"\\]*+(?:\\.[^"\\]*+)*+")*', re.DOTALL)
+_STRING = re.compile(rb'"[^"\\]*+(?:\\.[^"\\]*+)*+"', re.DOTALL)
 _SCALAR = re.compile(rb'[^\s,:"{}\[\]]++')
 _SPACE = re.compile(rb"[ \t\r\n]*+")
 _PARTNER = {ord("}"): ord("{"), ord("]"): ord("[")}

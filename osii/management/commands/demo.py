@@ -44,7 +44,7 @@ def _chats(data: dict[str, Any]) -> list[str]:
     return [
         *_title("Chats"),
         f"{imported['chats']} chats with {imported['messages']} messages, {imported['messages_added']} of them new.",
-        *[f"  problem: {problem['where']}: {problem['reason']}" for problem in imported["problems"]],
+        *[f"  problem: {p['source']}, {p['position']}: {p['reason']}" for p in imported["problems"]],
         f"Coverage before: {_fraction(before)}",
         f"Coverage after:  {_fraction(after)}",
     ]
@@ -62,7 +62,7 @@ def _extraction(data: dict[str, Any]) -> list[str]:
         return [*lines, "Nothing is uncovered: no batch was run and nothing was read again."]
     lines.append(
         f"{work['batches']} batches read {work['tokens_read']:,} tokens and staged {work['candidates_staged']} candidates: "
-        f"{work['propositions_new']} new propositions, {work['propositions_known']} times evidence for a known one."
+        f"{work['propositions_new']} new propositions, {work['propositions_known']} more evidence for known ones."
     )
     if work["batches_that_found_nothing"]:
         lines.append(f"{work['batches_that_found_nothing']} batch(es) found nothing to keep, and said why.")
