@@ -31,6 +31,7 @@ from .bundle import TEXT
 from .errors import StoreError
 from .ids import check_extraction_id, check_file_id, is_file_id
 
+PRIVATE = 0o700
 LOCK_SECONDS = 60.0
 GRACE_SECONDS = 60.0
 """Younger entries of tmp/ are left alone: their owner may be about to lock them."""
@@ -58,6 +59,7 @@ class Store:
     def open(self) -> "Store":
         """Make what is missing of the store; returns itself. Raises StoreError when that is not possible."""
         try:
+            self._keep_private()
             for directory in (self.objects, self.scratch, self.locks):
                 directory.mkdir(parents=True, exist_ok=True)
             if not (self.root / ROOT).exists():
@@ -65,6 +67,13 @@ class Store:
         except OSError as error:
             raise StoreError("store_unusable", f"the store {self.root} cannot be used: {error.strerror}") from error
         return self
+
+    def _keep_private(self) -> None:
+        """The folders above may be open to other users (the database server passes through them); this one is not."""
+        self.root.mkdir(mode=PRIVATE, parents=True, exist_ok=True)
+        if stat.S_IMODE(self.root.stat().st_mode) & ~PRIVATE:
+            with contextlib.suppress(PermissionError):  # another user's store: its owner decides
+                self.root.chmod(PRIVATE)
 
     def _write_root(self) -> None:
         root = {
