@@ -36,7 +36,7 @@ class Command(OsiiCommand):
             "store": [row.to_dict() for row in store],
             "dry_run": options["dry_run"],
         }
-        self.result(data, lambda shown: _render(shown, [str(row) for row in store]))
+        self.result(data, _render)
         left = [row for row in store if not row.healed]
         if left and not options["dry_run"]:
             self.fail(
@@ -52,10 +52,13 @@ class Command(OsiiCommand):
             time.sleep(seconds)
 
 
-def _render(data: dict[str, Any], store: list[str]) -> list[str]:
+def _render(data: dict[str, Any]) -> list[str]:
     verb = "would be " if data["dry_run"] else ""
     lines = [
         f"{room}: {count} {verb}{what}" for room in ("runs", "imports") for what, count in data[room].items() if count
     ]
-    lines += [f"store: {line}" for line in store]
+    healed = "would heal" if data["dry_run"] else "healed"
+    lines += [
+        f"store: {healed if row['healed'] else 'cannot heal'}: {row['subject']}: {row['what']}" for row in data["store"]
+    ]
     return lines or ["Queues, rows and store agree; there was nothing to do."]
