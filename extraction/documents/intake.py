@@ -1,7 +1,7 @@
 """Adding source files: the bytes into the store, the document and its source into the database."""
 
 import contextlib
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from os import PathLike
 from pathlib import Path
@@ -11,6 +11,7 @@ from django.db import connection, transaction
 from django.db.models.functions import Now
 
 from coverage.models import Learner
+from coverage.services import get_or_create_learner
 
 from ..models import Document, DocumentSource
 from . import files, mirror
@@ -26,6 +27,7 @@ class AddOutcome:
     """What adding a file did (or would do). ``replaces`` is the document that this path named before.
 
     "unchanged" with ``new_source`` means: these bytes were known under another path, and now under this one too.
+    ``learner_set``: a known document without a learner got this one. ``new_learner``: it was not saved before.
     """
 
     file_id: str
@@ -34,12 +36,22 @@ class AddOutcome:
     media_type: str
     replaces: str | None = None
     new_source: bool = False
+    learner_set: bool = False
+    new_learner: bool = False
 
 
-def add_file(path: str | PathLike[str], learner: Learner | None = None, *, dry_run: bool = False) -> AddOutcome:
+def add_file(
+    path: str | PathLike[str],
+    learner: Learner | None = None,
+    *,
+    dry_run: bool = False,
+    check_new: Callable[[Document], object] | None = None,
+) -> AddOutcome:
     """Take a file into the library; the same bytes are the same document, whatever their path.
 
     The bytes are copied into the store before the row is written, so a document in the database has its source.
+    A ``learner`` that is not saved yet is made together with the document. ``check_new`` sees a document that is not
+    known yet before anything is kept, and may raise a DocumentError to refuse it.
     Raises SourceRefused (see `sources`; also "changed", "other_learner") and StoreError; then nothing was added.
     """
     store = library_store()
@@ -51,33 +63,41 @@ def add_file(path: str | PathLike[str], learner: Learner | None = None, *, dry_r
             size_bytes=source.size_bytes,
             learner=learner,
         )
+        stored = Document.objects.filter(pk=document.pk).first()
+        if stored is not None:
+            _check_learner(stored, learner)
+        elif check_new is not None:
+            check_new(document)
         if dry_run:
-            return _outcome(document, source.path, known=_known(document), previous=_named_before(source.path))
+            return _outcome(document, source.path, stored, _named_before(source.path))
         with _prepared(store, document, source) as prepared, store.lock(document.pk):
             # One hold of the lock, so that nobody meets an object on its way to its row.
             placed = _place(store, document, prepared)
-            outcome = _record(document, source)
-            if placed or outcome.status != "unchanged" or outcome.new_source:
+            outcome, changed = _record(document, source)
+            if placed or changed:
                 for _ in heal(store, document.pk, deep=False):
                     pass
     return outcome
-
-
-def _known(document: Document) -> bool:
-    stored = Document.objects.filter(pk=document.pk).first()
-    if stored is not None:
-        _check_learner(stored, document.learner)
-    return stored is not None
 
 
 def _named_before(path: str) -> DocumentSource | None:
     return DocumentSource.objects.filter(path=path).order_by("-seen_at", "-id").first()
 
 
-def _outcome(document: Document, path: str, *, known: bool, previous: DocumentSource | None) -> AddOutcome:
-    if previous is not None and previous.document_id != document.pk:
-        return AddOutcome(document.pk, path, "replaces", document.mime, previous.document_id, new_source=True)
-    return AddOutcome(document.pk, path, "unchanged" if known else "added", document.mime, new_source=previous is None)
+def _outcome(document: Document, path: str, stored: Document | None, previous: DocumentSource | None) -> AddOutcome:
+    """What adding ``document`` does where the database has ``stored`` of it, and ``previous`` at its path."""
+    learner = document.learner
+    replaces = previous.document_id if previous is not None and previous.document_id != document.pk else None
+    return AddOutcome(
+        document.pk,
+        path,
+        "replaces" if replaces else "unchanged" if stored is not None else "added",
+        document.mime,
+        replaces,
+        new_source=previous is None or replaces is not None,
+        learner_set=learner is not None and stored is not None and stored.learner_id is None,
+        new_learner=learner is not None and learner._state.adding,
+    )
 
 
 @contextlib.contextmanager
@@ -119,35 +139,45 @@ def _is_kept(store: Store, document: Document) -> bool:
     return kept is not None and kept.stat().st_size == document.size_bytes
 
 
-def _record(document: Document, source: Source) -> AddOutcome:
-    """Write the document and its source in one transaction; adds of one path queue up."""
+def _record(document: Document, source: Source) -> tuple[AddOutcome, bool]:
+    """Write the document and its source in one transaction; adds of one path queue up.
+
+    The other value tells whether a row was written, so that meta.toml is behind.
+    """
     with transaction.atomic(durable=True):
         with connection.cursor() as cursor:
             cursor.execute("SELECT pg_advisory_xact_lock(hashtextextended(%s, 5))", [source.path])
-        values = {name: getattr(document, name) for name in ("filename", "mime", "size_bytes", "learner")}
-        stored, created = Document.objects.get_or_create(pk=document.pk, defaults=values)
+        learner = document.learner
+        if learner is not None and learner._state.adding:
+            learner = get_or_create_learner(learner.name)
+        values = {name: getattr(document, name) for name in ("filename", "mime", "size_bytes")}
+        stored = None
+        row, created = Document.objects.get_or_create(pk=document.pk, defaults=values | {"learner": learner})
         if not created:
-            stored = Document.objects.select_for_update(no_key=True).get(pk=document.pk)
-            _check_learner(stored, document.learner)
-            if stored.learner_id is None and document.learner is not None:
-                stored.learner = document.learner
-                stored.save(update_fields=("learner",))
+            row = stored = Document.objects.select_for_update(no_key=True).get(pk=document.pk)
+            _check_learner(stored, learner)
         previous = _named_before(source.path)
-        outcome = _outcome(document, source.path, known=not created, previous=previous)
-        if previous is None or previous.document_id != document.pk:
+        outcome = _outcome(document, source.path, stored, previous)
+        changed = created or outcome.new_source or outcome.learner_set
+        if outcome.learner_set:
+            row.learner = learner
+            row.save(update_fields=("learner",))
+        if previous is None or outcome.replaces is not None:
             DocumentSource.objects.update_or_create(
-                document=stored,
+                document=row,
                 path=source.path,
                 defaults={"replaces_id": outcome.replaces, "modified_at": source.modified_at, "seen_at": Now()},
             )
         elif previous.modified_at != source.modified_at:
+            changed = True
             previous.modified_at = source.modified_at
             previous.save(update_fields=("modified_at",))
-    return outcome
+    return outcome, changed
 
 
 def _check_learner(stored: Document, learner: Learner | None) -> None:
-    if learner is not None and stored.learner_id not in {None, learner.pk}:
+    # By name, which is unique: a learner that was not saved when it was given may be by now.
+    if learner is not None and stored.learner is not None and stored.learner.name != learner.name:
         raise SourceRefused(
             "other_learner", f"the same bytes are already a document of {stored.learner}; a document has one learner"
         )

@@ -157,6 +157,9 @@ def _under(given: str, store: str) -> Iterator[Found]:
     if not Path(path).is_dir():
         yield Found(path, given=True)
         return
+    if Path(os.path.realpath(path)).is_relative_to(store):
+        yield Found(path, SourceRefused("inside_store", "the folder belongs to the document store itself"), given=True)
+        return
     problems: list[OSError] = []
     for directory, folders, names in os.walk(path, onerror=problems.append):
         yield from _drain(problems)

@@ -7,7 +7,6 @@ from typing import Any
 from django.core.management.base import CommandParser
 
 from coverage.models import Learner
-from coverage.services import get_or_create_learner
 from coverage.view import MalformedParts, check_storable
 from extraction.documents import services
 from extraction.documents.errors import DocumentError, PrimaryMoved, StoreError
@@ -19,7 +18,7 @@ from extraction.models import Document, ExtractionVersion
 from osii.console import Command as OsiiCommand
 
 # Met in a folder, these are passed over; named by the caller, they are failures.
-PASSED_OVER = {"symlink", "special_file"}
+PASSED_OVER = {"symlink", "special_file", "no_extractor"}
 STATUSES = ("added", "replaces", "unchanged", "skipped", "failed")
 
 
@@ -27,8 +26,9 @@ class Command(OsiiCommand):
     help = (
         "Add files, and the files in folders, to the document library and extract their text. The same bytes are one "
         "document whatever their path; a path with new bytes becomes a new document that says what it replaces. "
-        "Hidden entries of folders are left out and symbolic links in them not followed. What cannot be added is "
-        "reported with its reason, everything else is added, and the exit status is 1."
+        "Hidden entries of folders are left out; symbolic links in them, and files of a type that no extractor reads, "
+        "are skipped. What cannot be added is reported with its reason, everything else is added, and the exit status "
+        "is 1."
     )
 
     def arguments(self, parser: CommandParser) -> None:
@@ -58,7 +58,7 @@ class Command(OsiiCommand):
         found = list(walk(options["paths"], store.root))
         if not found:
             self.fail("no files found: " + ", ".join(map(shown, options["paths"])))
-        intake = _Intake(store, self._learner(options["learner"], dry_run=options["dry_run"]), options)
+        intake = _Intake(store, self._learner(options["learner"]), options)
         entries = []
         with self.progress("Adding files", total=len(found)) as advance:
             for entry in found:
@@ -67,15 +67,18 @@ class Command(OsiiCommand):
         counts = Counter(entry["status"] for entry in entries)
         data = {
             "dry_run": options["dry_run"],
+            "new_learner": intake.new_learner,
             "files": entries,
             "counts": {status: counts[status] for status in STATUSES},
         }
         self.result(data, _render)
         if counts["failed"]:
-            done = "would be added" if options["dry_run"] else "was added"
-            self.fail(f"{counts['failed']:,} of {len(entries):,} files failed; everything else {done}")
+            added = counts["added"] + counts["replaces"]
+            were = "would be" if options["dry_run"] else "was" if added == 1 else "were"
+            done = f"; {added:,} {were} added" if added else ""
+            self.fail(f"{counts['failed']:,} of {len(entries):,} files failed{done}")
 
-    def _learner(self, name: str, *, dry_run: bool) -> Learner | None:
+    def _learner(self, name: str) -> Learner | None:
         name = name.strip()
         try:
             check_storable(name, "--learner")
@@ -85,7 +88,7 @@ class Command(OsiiCommand):
             self.fail("--learner: at most 200 characters")
         if not name:
             return None
-        return Learner.objects.filter(name=name).first() if dry_run else get_or_create_learner(name)
+        return Learner.objects.filter(name=name).first() or Learner(name=name)  # saved with the first file added
 
 
 class _Intake:
@@ -93,6 +96,7 @@ class _Intake:
 
     def __init__(self, store: Store, learner: Learner | None, options: dict[str, Any]) -> None:
         self.store, self.learner = store, learner
+        self.new_learner: str | None = None
         self.extractor, self.policy, self.dry_run = options["extractor"], options["policy"], options["dry_run"]
 
     def take(self, found: Found) -> dict[str, Any]:
@@ -100,8 +104,11 @@ class _Intake:
         try:
             if found.problem is not None:
                 raise found.problem
-            outcome = services.add_file(found.path, self.learner, dry_run=self.dry_run)
+            outcome = services.add_file(found.path, self.learner, dry_run=self.dry_run, check_new=self._check_new)
+            if self.learner is not None and outcome.new_learner:
+                self.new_learner = self.learner.name
             entry |= {"document": outcome.status, "file_id": outcome.file_id, "replaces": outcome.replaces}
+            entry |= {"learner_set": outcome.learner_set}
             entry |= self._foresee(outcome) if self.dry_run else self._extract(outcome)
         except PrimaryMoved as error:
             entry |= {"reason": error.reason, "message": f"the new version is kept, but not primary: {error}"}
@@ -110,6 +117,10 @@ class _Intake:
             if error.reason in PASSED_OVER and not found.given:
                 entry["status"] = "skipped"
         return entry
+
+    def _check_new(self, document: Document) -> None:
+        """Refuse a file that no extractor will read, before its bytes are kept."""
+        registry.choose(self.extractor, document.mime)
 
     def _wants_extraction(self, file_id: str) -> bool:
         if self.extractor != registry.AUTO:
@@ -128,7 +139,7 @@ class _Intake:
         version = services.extract(outcome.file_id, self.extractor, self.policy, actor="add_files")
         if version.status == ExtractionVersion.Status.FAILED:
             reason, _, message = version.error.partition(": ")
-            return {"extraction_id": version.pk, "reason": reason, "message": f"no text was extracted: {message}"}
+            return {"extraction_id": version.pk, "reason": reason, "message": f"kept without a text: {message}"}
         primary = Document.objects.filter(pk=outcome.file_id, primary=version).exists()
         return {"status": outcome.status, "extraction_id": version.pk, "primary": primary}
 
@@ -136,14 +147,16 @@ class _Intake:
 def _render(data: dict[str, Any]) -> Iterator[str]:
     for entry in data["files"]:
         yield f"{entry['status']:<9} {entry['path']}{_detail(entry)}"
+    if data["new_learner"]:
+        yield f"new learner {data['new_learner']!r} {'would be ' if data['dry_run'] else ''}made"
     counts = ", ".join(f"{count:,} {status}" for status, count in data["counts"].items() if count)
     yield f"{'Would be: ' if data['dry_run'] else ''}{counts}"
 
 
 def _detail(entry: dict[str, Any]) -> str:
     if "reason" in entry:
-        return f"  ({entry['reason']}: {entry['message']})"
-    detail = f"  {entry['file_id']}"
+        return f"  ({entry['reason']}: {entry['message']})" + ("  learner set" if entry.get("learner_set") else "")
+    detail = f"  {entry['file_id']}" + ("  learner set" if entry["learner_set"] else "")
     if entry["replaces"]:
         detail += f"  replaces {entry['replaces']}"
     if entry.get("extraction_id"):

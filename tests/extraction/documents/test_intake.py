@@ -1,5 +1,6 @@
 """Adding files: documents by content, sources by path."""
 
+import os
 import stat
 import tomllib
 
@@ -49,6 +50,25 @@ def test_the_same_file_again_changes_nothing(store, write):
     assert (outcome.status, outcome.new_source) == ("unchanged", False)
     assert tree(store.root) == before
     assert DocumentSource.objects.count() == 1
+
+
+@pytest.mark.parametrize("what", ["learner", "time"])
+def test_meta_follows_a_known_file(store, write, what):
+    path = write("a.txt", "text")
+    services.add_file(path)
+    if what == "time":
+        os.utime(path, (1, 1))
+    outcome = services.add_file(path, Learner(name="Ada") if what == "learner" else None)
+    assert (outcome.status, outcome.learner_set) == ("unchanged", what == "learner")
+    assert services.reconcile_document(outcome.file_id) == []
+
+
+def test_a_refused_file_makes_no_learner(store, write):
+    path = write("a.txt", "text")
+    services.add_file(path, Learner(name="Ada"))
+    with pytest.raises(SourceRefused):
+        services.add_file(path, Learner(name="Bob"))
+    assert [learner.name for learner in Learner.objects.all()] == ["Ada"]
 
 
 def test_the_same_bytes_under_another_path_are_one_document(store, write):
@@ -146,6 +166,16 @@ def test_a_store_that_cannot_be_made(settings, tmp_path):
     settings.OSII_HOME = tmp_path / "home"
     with pytest.raises(StoreError, match="cannot be used"):
         library_store()
+
+
+def test_the_store_is_closed_to_other_users(settings, tmp_path):
+    settings.OSII_HOME = tmp_path / "var"
+    settings.OSII_HOME.mkdir(mode=0o711)
+    root = library_store().root
+    assert stat.S_IMODE(root.stat().st_mode) == 0o700
+    root.chmod(0o755)  # as it was made before
+    assert stat.S_IMODE(library_store().root.stat().st_mode) == 0o700
+    assert stat.S_IMODE(root.parent.stat().st_mode) == 0o711
 
 
 def test_the_store_keeps_its_id(store):

@@ -132,7 +132,7 @@ def test_two_contents_seen_under_one_path_at_once(store, write, monkeypatch):
     documents = [
         Document(file_id="sha256-" + digit * 64, filename="a.txt", mime="text/plain", size_bytes=3) for digit in "23"
     ]
-    outcomes = at_once(*(lambda pair=pair: intake._record(*pair) for pair in zip(documents, sources, strict=True)))
+    outcomes = at_once(*(lambda pair=pair: intake._record(*pair)[0] for pair in zip(documents, sources, strict=True)))
     assert sorted(outcome.replaces == first for outcome in outcomes) == [False, True]
     assert len({outcome.replaces for outcome in outcomes}) == 2
 

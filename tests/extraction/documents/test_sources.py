@@ -63,6 +63,8 @@ def test_the_store_is_not_its_own_source(tmp_path):
     (tmp_path / "store" / "text.txt").write_text("text")
     assert refusal(tmp_path / "store" / "text.txt", tmp_path / "store") == "inside_store"
     assert [found.path for found in walk([str(tmp_path)], tmp_path / "store")] == []
+    (given,) = walk([str(tmp_path / "store")], tmp_path / "store")
+    assert (given.problem.reason, given.given) == ("inside_store", True)
 
 
 def test_a_walk_is_in_order_each_file_once_and_follows_no_link(tmp_path):
