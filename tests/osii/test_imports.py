@@ -112,7 +112,13 @@ def test_importing_the_same_again_changes_nothing():
 def test_a_form_that_is_sent_twice_makes_one_import():
     submission = uuid.uuid4()
     row = upload(submission=submission)
-    same, made = services.create([incoming("x.json", b"[]")], learner="", dry_run=False, by=None, submission=submission)
+    same, made = services.create(
+        [incoming("chats.json", json.dumps(chats()).encode())],
+        learner="",
+        dry_run=False,
+        by=None,
+        submission=submission,
+    )
     assert (same, made) == (row, False)
     assert len(list(uploads.stored_imports())) == 1
 
