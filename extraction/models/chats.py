@@ -70,6 +70,9 @@ class Run(models.Model):
             ),
             # The reconciler: failed runs to be tried again.
             models.Index(fields=("retry_at",), condition=Q(retry_at__isnull=False), name="run_to_retry"),
+            # The latest runs on the home page, and those that ended last on the activity page.
+            models.Index(fields=("-queued_at", "id"), name="run_by_queue"),
+            models.Index(fields=("-finished_at", "id"), condition=Q(finished_at__isnull=False), name="run_by_end"),
         ]
 
     def __str__(self) -> str:

@@ -39,14 +39,13 @@ def _latest_run(column: str) -> Subquery:
 
 
 def _with_tokens(rows: QuerySet[Chat], condition: Q) -> QuerySet[Chat]:
-    """Chats whose token sums (``due``, ``parked``, ``unread``, ``total``) meet ``condition``: one grouped query."""
+    """Chats whose token sums (``due``, ``unread``, ``total``) meet ``condition``: one grouped query."""
     sums = (
         extraction.with_states(MessageCoverage.objects.all())
         .order_by()
         .values("chat")
         .annotate(
             due=Coalesce(Sum("tokens", filter=Q(state__in=extraction.EXTRACTABLE)), 0),
-            parked=Coalesce(Sum("tokens", filter=Q(state=extraction.PARKED)), 0),
             unread=Coalesce(Sum("tokens", filter=~Q(state=extraction.COVERED)), 0),
             total=Coalesce(Sum("tokens"), 0),
         )
@@ -57,10 +56,22 @@ def _with_tokens(rows: QuerySet[Chat], condition: Q) -> QuerySet[Chat]:
 
 def _needs_attention(rows: QuerySet[Chat]) -> QuerySet[Chat]:
     """Chats with parked messages, and those whose last run failed."""
-    # Few chats have a parked batch: their ids, given as such, keep the diff from being computed over all chats.
+    return rows.filter(Q(pk__in=_last_failed(rows).values("pk")) | Q(pk__in=_parked_chats()))
+
+
+def _parked_chats() -> QuerySet[MessageCoverage]:
+    """The chats of parked messages. Few chats have a parked batch: their ids, given as such, keep the diff from being
+    computed over all chats.
+    """
     held = list(Batch.objects.filter(status=Batch.Status.PARKED).order_by().values_list("chat", flat=True).distinct())
     parked = extraction.with_states(MessageCoverage.objects.filter(chat__in=held)).filter(state=extraction.PARKED)
-    return rows.filter(Q(run_status=Run.Status.FAILED) | Q(pk__in=parked.order_by().values("chat")))
+    return parked.order_by().values("chat")
+
+
+def _last_failed(rows: QuerySet[Chat]) -> QuerySet[Chat]:
+    """Chats whose last run failed: those with a failed run first, so that few are asked for their last one."""
+    failed = Run.objects.filter(status=Run.Status.FAILED).order_by().values("chat")
+    return rows.filter(pk__in=failed, run_status=Run.Status.FAILED)
 
 
 CHAT_STATES = {
@@ -68,9 +79,9 @@ CHAT_STATES = {
     "due": lambda rows: _with_tokens(rows, Q(due__gte=settings.EXTRACTION_CHUNK_TOKENS)),
     "unread": lambda rows: _with_tokens(rows, Q(unread__gt=0)),
     "read": lambda rows: _with_tokens(rows, Q(total__gt=0, unread=0)),
-    "parked": lambda rows: _with_tokens(rows, Q(parked__gt=0)),
-    "running": lambda rows: rows.filter(run_status__in=Run.ACTIVE),
-    "failed": lambda rows: rows.filter(run_status=Run.Status.FAILED),
+    "parked": lambda rows: rows.filter(pk__in=_parked_chats()),
+    "running": lambda rows: rows.filter(pk__in=Run.objects.filter(status__in=Run.ACTIVE).order_by().values("chat")),
+    "failed": _last_failed,
 }
 
 
