@@ -7,7 +7,7 @@ from extraction.claims.cues import cues_for, matches
 from extraction.claims.language import detect_language
 from extraction.claims.levels import quizzed, react, restate, verdict_on
 from extraction.claims.model import RESISTED, Draft, Turn
-from extraction.claims.rank import chosen, merged
+from extraction.claims.rank import chosen, merged, worthy
 
 
 def main_language(turns: list[Turn], hint: str | None = None) -> str:
@@ -42,7 +42,12 @@ def _turn_drafts(turn: Turn, fallback: str, verdict: str | None, earlier: list[D
 
 
 def draft_claims(turns: list[Turn], hint: str | None = None, step: Callable[[], None] = lambda: None) -> list[Draft]:
-    """The candidates in a batch's messages, oldest first, at most `MAX_CANDIDATES`.
+    """The best of what is in a batch's messages, oldest first, at most `MAX_CANDIDATES`; see `find_claims`."""
+    return chosen(find_claims(turns, hint, step))
+
+
+def find_claims(turns: list[Turn], hint: str | None = None, step: Callable[[], None] = lambda: None) -> list[Draft]:
+    """Everything worth keeping in a batch's messages, however much that is.
 
     `step` is called before each message. Levels follow the order of the talk, so the latest evidence stands.
     """
@@ -64,4 +69,4 @@ def draft_claims(turns: list[Turn], hint: str | None = None, step: Callable[[], 
         if turn.speaker == "assistant":
             just_explained = merged([draft for draft in found if draft.origin == "explanation"])
             explained += just_explained
-    return chosen(drafts)
+    return worthy(drafts)

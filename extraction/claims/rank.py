@@ -105,11 +105,16 @@ def why_useful(draft: Draft, level: str | None = None) -> str:
     return WHY_FACT.get((draft.origin, level), WHY_FACT["explanation", level])
 
 
-def chosen(drafts: list[Draft], limit: int = MAX_CANDIDATES) -> list[Draft]:
-    """The best drafts in the order in which they were said, reasons and staleness filled in."""
+def worthy(drafts: list[Draft]) -> list[Draft]:
+    """One draft per claim that is worth keeping, scores and staleness filled in."""
     unique = [draft for draft in merged(drafts) if worth_keeping(draft)]
     for draft in unique:
         draft.score = score(draft)
         draft.staleness = draft.staleness or STALENESS.get(draft.kind)
-    best = sorted(unique, key=lambda draft: (-draft.score, draft.position, draft.order))[:limit]
+    return unique
+
+
+def chosen(drafts: list[Draft], limit: int = MAX_CANDIDATES) -> list[Draft]:
+    """The best of `worthy` drafts, in the order in which they were said."""
+    best = sorted(drafts, key=lambda draft: (-draft.score, draft.position, draft.order))[:limit]
     return sorted(best, key=lambda draft: (draft.position, draft.order, draft.kind, draft.claim))

@@ -5,8 +5,8 @@ from collections.abc import Callable, Iterator
 from typing import Any, Protocol
 
 from extraction.claims.model import MAX_CANDIDATES, MAX_EVIDENCE_IDS, Draft, Evidence, Part, Turn
-from extraction.claims.pipeline import draft_claims
-from extraction.claims.rank import why_useful
+from extraction.claims.pipeline import find_claims
+from extraction.claims.rank import chosen, why_useful
 from extraction.tools import ToolRefused
 
 _SPEAKERS = ("user", "assistant")
@@ -45,16 +45,21 @@ class RulesWorker:
 
     def run(self, overview: dict[str, Any], tools: Tools, checkpoint: Callable[[], None]) -> None:
         """Raises whatever `checkpoint` raises; a refused candidate is left out, a refused `finish` fails the batch."""
-        turns = turns_of(read_all(overview, tools, checkpoint))
+        items = read_all(overview, tools, checkpoint)
+        turns = turns_of(items)
+        texts = texts_of(turns)
+        found = find_claims(turns, overview.get("language"), checkpoint)
+        calls = calls_for(chosen(found), texts)
+        left_out = sum(1 for draft in found for _ in candidates(draft, texts)) - len(calls)
         staged: set[str] = set()
-        for fields in calls_for(draft_claims(turns, overview.get("language"), checkpoint), texts_of(turns)):
+        for fields in calls:
             checkpoint()
             try:
                 staged.add(tools.stage_candidate(**fields)["candidate_id"])
             except ToolRefused:
                 continue
         checkpoint()
-        tools.finish_extraction(len(staged), _reason(turns, len(staged)))
+        tools.finish_extraction(len(staged), _reason(items, turns, len(staged), left_out))
 
 
 # --- reading
@@ -191,12 +196,17 @@ def candidates(draft: Draft, texts: dict[str, str]) -> Iterator[dict[str, Any]]:
         yield fields
 
 
-def _reason(turns: list[Turn], staged: int) -> str:
-    """Why the batch ends with what it has: a count, or what was read when nothing lasts."""
+def _reason(items: list[Item], turns: list[Turn], staged: int, left_out: int) -> str:
+    """Why the batch ends with what it has: what was read, and what was left out or why nothing lasts."""
     said = Counter(turn.speaker for turn in turns)
     read = f"{len(turns)} messages read ({said['user']} of the learner, {said['assistant']} of the assistant)"
+    empty = len({item["position"] for item in items if not item["context"]} - {turn.position for turn in turns})
+    if empty:
+        read += f", {empty} more with nothing to read"
+    if staged and left_out:
+        return f"kept the {staged} best of {staged + left_out} candidates found; {read}"
     if staged:
-        return f"{staged} candidates; {read}"
+        return read
     if not turns:
         return "nothing lasting: no text of the learner or the assistant"
     questions = sum(turn.said.count("?") + turn.said.count("？") for turn in turns)

@@ -79,6 +79,16 @@ def test_small_talk_finishes_with_a_reason() -> None:
     assert staging.reason.startswith("nothing lasting: 3 messages read (2 of the learner, 1 of the assistant), 2 ")
 
 
+def test_the_reason_says_what_was_left_out_and_how_many_messages_held_nothing_to_read() -> None:
+    wishes = [said(n, f"I prefer texts about subject number {n}.", "user") for n in range(1, 61)]
+    staging, _ = explore(*wishes, entry("r61.0", FACT, kind="tool_result", speaker="assistant"))
+    assert len(staging.records) == 50
+    assert staging.reason == (
+        "kept the 50 best of 60 candidates found; "
+        "60 messages read (60 of the learner, 0 of the assistant), 1 more with nothing to read"
+    )
+
+
 def test_context_injected_text_system_text_and_other_tools_are_never_cited() -> None:
     staging, _ = explore(
         said(1, FACT, context=True),

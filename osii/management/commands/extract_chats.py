@@ -10,6 +10,7 @@ from django.core.management.base import CommandParser
 from coverage.models import Chat
 from extraction import backfill, runs
 from extraction.models import Batch, Run
+from extraction.reconcile import recover_chat
 from extraction.selectors import coverage_of_chats
 from extraction.services import request_run
 from extraction.spending import day_is_spent
@@ -119,6 +120,7 @@ class Command(OsiiCommand):
             self.fail(f"there is no chat {text}; coverage_report lists them")
 
     def _extract(self, row: dict[str, Any], mode: str, worker: str) -> dict[str, Any]:
+        recover_chat(UUID(row["chat_id"]))
         try:
             run = request_run(UUID(row["chat_id"]), mode, worker, enqueue=False)
         except ValueError as error:
@@ -202,7 +204,9 @@ def _render(data: dict[str, Any]) -> list[str]:
     for row in data["chats"]:
         lines.append(f"{row['title'] or row['chat_id']}: {row['status']}{_said(row)}")
         for batch in row["batches"]:
-            found = f"{batch['staged']} candidates" if batch["staged"] else batch["error"] or batch["reason"]
+            found = batch["error"] or batch["reason"]
+            if batch["staged"]:
+                found = f"{batch['staged']} candidates" + (f": {batch['reason']}" if batch["reason"] else "")
             lines.append(
                 f"  messages {batch['from']}–{batch['to']}, {batch['tokens']:,} tokens: {batch['status']}, {found}"
             )
