@@ -3,6 +3,7 @@
 from typing import Any
 
 from django import forms
+from django.db.models.functions import Lower
 
 from coverage.models import Learner
 from extraction.repair import KEEP, RESET, Scope
@@ -17,7 +18,7 @@ class FilterForm(forms.Form):
     q = forms.CharField(
         required=False, max_length=200, label="Search", widget=forms.TextInput(attrs={"type": "search"})
     )
-    learner = forms.ModelChoiceField(Learner.objects.all(), required=False, empty_label="any")
+    learner = forms.ModelChoiceField(Learner.objects.order_by(Lower("name"), "name"), required=False, empty_label="any")
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
@@ -57,7 +58,7 @@ class ChatFilter(FilterForm):
     sort = forms.ChoiceField(
         required=False,
         label="Sort by",
-        choices=[("", "latest activity"), ("oldest", "oldest activity"), ("title", "title"), ("learner", "learner")],
+        choices=[("", "latest change"), ("oldest", "oldest change"), ("title", "title"), ("learner", "learner")],
     )
 
 
@@ -65,7 +66,12 @@ class PropositionFilter(FilterForm):
     kind = forms.ChoiceField(required=False, choices=[ANY, *Kind.choices])
     level = forms.ChoiceField(required=False, choices=[ANY, *Level.choices, ("none", "no level")])
     state = forms.ChoiceField(
-        required=False, choices=[ANY, *Proposition.State.choices, ("no_evidence", "live, no live evidence")]
+        required=False,
+        choices=[
+            ANY,
+            *((state, state) for state in Proposition.State.values),
+            ("no_evidence", "live, no live evidence"),
+        ],
     )
     sort = forms.ChoiceField(
         required=False,

@@ -3,6 +3,7 @@
 from typing import Any
 
 from django import forms
+from django.db.models.functions import Lower
 
 from coverage.importers.records import MAX_LEARNER
 from coverage.models import Learner
@@ -29,7 +30,10 @@ class ImportForm(forms.Form):
     submission = forms.UUIDField(widget=forms.HiddenInput(attrs={"autocomplete": "off"}))
     files = FilesField(allow_empty_file=True, error_messages={"required": "Choose at least one file."}, label="Files")
     learner = forms.ModelChoiceField(
-        Learner.objects.all(), required=False, empty_label="as the files say, else “me”", label="Whose chats these are"
+        Learner.objects.order_by(Lower("name"), "name"),
+        required=False,
+        empty_label="as the files say, else “me”",
+        label="Whose chats these are",
     )
     new_learner = forms.CharField(required=False, max_length=MAX_LEARNER, label="Or a new learner")
     dry_run = forms.BooleanField(required=False, label="Dry run")

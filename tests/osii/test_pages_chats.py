@@ -6,6 +6,7 @@ import pytest
 from django.http import HttpResponse
 from django.test import Client
 from django.urls import reverse
+from django.utils import timezone
 
 from extraction.models import Batch, Run
 from osii.web import strip
@@ -365,10 +366,21 @@ def test_extract_refuses_other_modes_and_chats_that_are_read(staff):
     assert Run.objects.count() == before
 
 
+def test_the_note_of_an_abort_goes_when_the_run_has_ended(staff):
+    chat = rows.chat()
+    run = rows.run(chat, "running")
+    assert "Abort requested." in staff.post(reverse("chat-abort", args=[chat.pk]), follow=True).text
+    live = reverse("chat-live", args=[chat.pk])
+    emptied = '<div id="messages" hx-swap-oob="true"></div>'
+    assert emptied not in staff.get(live, headers={"HX-Request": "true"}).text
+    Run.objects.filter(pk=run.pk).update(status=Run.Status.ABORTED, finished_at=timezone.now())
+    assert emptied in staff.get(live, headers={"HX-Request": "true"}).text
+
+
 def test_abort_and_retry(staff):
     chat = rows.chat()
     run = rows.run(chat, "queued")
-    assert "Abort requested." in staff.post(reverse("chat-abort", args=[chat.pk]), follow=True).text
+    assert "Run aborted." in staff.post(reverse("chat-abort", args=[chat.pk]), follow=True).text
     run.refresh_from_db()
     assert run.status == Run.Status.ABORTED
     assert "No run is active." in staff.post(reverse("chat-abort", args=[chat.pk]), follow=True).text

@@ -124,7 +124,9 @@ def chat_extract(request: PageRequest, chat_id: UUID) -> HttpResponse:
 def chat_abort(request: PageRequest, chat_id: UUID) -> HttpResponse:
     row = get_chat(chat_id)
     if services.abort_run(row.pk):
-        messages.success(request, "Abort requested. Batches that ended are kept; the one in flight is not.")
+        waits = Run.objects.filter(chat=row, status=Run.Status.RUNNING).exists()
+        said = "Abort requested. Batches that ended are kept; the one in flight is not." if waits else "Run aborted."
+        messages.success(request, said)
     else:
         messages.info(request, "No run is active.")
     return redirect("chat", chat_id=chat_id)
