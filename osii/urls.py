@@ -9,5 +9,6 @@ urlpatterns = [
     # One login for both: the admin's own form would be a second, different one.
     path("admin/login/", RedirectView.as_view(pattern_name="login", query_string=True)),
     path("admin/", admin.site.urls),
+    path("api", RedirectView.as_view(pattern_name="api:openapi-view")),
     path("api/", include("osii.api.urls")),
 ]
