@@ -1,6 +1,7 @@
 """All settings. Every environment variable of the project is read here, strictly; see docs/operations.md."""
 
 import contextlib
+import logging
 import os
 import secrets
 import tempfile
@@ -196,14 +197,24 @@ CSRF_COOKIE_NAME = "osii_csrf"
 
 # --- Logging: plain lines on stderr ----------------------------------------------------------------------------------
 
+
+def one_line(record: logging.LogRecord) -> bool:
+    """Anybody can send a wrong Host header: its traceback says nothing that the message does not."""
+    record.exc_info = record.exc_text = None
+    return True
+
+
 LOGGING = {
     "version": 1,
     "disable_existing_loggers": False,
     "formatters": {"plain": {"format": "{asctime} {levelname} {name}: {message}", "style": "{"}},
+    "filters": {"one_line": {"()": "django.utils.log.CallbackFilter", "callback": one_line}},
     "handlers": {"stderr": {"class": "logging.StreamHandler", "formatter": "plain"}},
     "root": {"handlers": ["stderr"], "level": "WARNING"},
     "loggers": {
         "django": {"level": "WARNING"},
+        "django.request": {"level": "ERROR"},  # what a client did wrong, its answer says
+        "django.security.DisallowedHost": {"filters": ["one_line"]},
         "django.server": {"handlers": ["stderr"], "level": "INFO", "propagate": False},
         **{name: {"level": "INFO"} for name in ("coverage", "graphctx", "extraction", "osii")},
     },

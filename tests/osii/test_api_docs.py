@@ -1,12 +1,14 @@
 """The API describes itself, from no other host and without a script inside the page."""
 
 import json
+import logging.config
 import re
 from html.parser import HTMLParser
 from typing import Any
 from urllib.parse import urlsplit
 
 import pytest
+from django.conf import settings
 from django.contrib.staticfiles import finders
 from django.test import Client
 
@@ -50,6 +52,22 @@ def test_the_page_loads_local_files_only() -> None:
     settings = json.loads(re.search(r'id="swagger-settings">(.*?)</script>', answer.content.decode(), re.S)[1])
     assert settings["url"] == "/api/openapi.json"
     assert settings["validatorUrl"] is None  # the default asks another host
+
+
+@pytest.mark.parametrize("path", ["/api", "/api/", "/api/docs/"])
+def test_its_page_is_found_by_its_other_addresses(path: str) -> None:
+    answer = Client().get(path)
+    assert (answer.status_code, answer["Location"]) == (302, "/api/docs")
+
+
+def test_clients_mistakes_leave_no_traceback_and_no_warning(capfd: pytest.CaptureFixture[str]) -> None:
+    logging.config.dictConfig(settings.LOGGING)
+    assert Client().get("/api/chats").status_code in {401, 404, 405}
+    assert Client().get("/api/nothing").status_code == 404
+    assert capfd.readouterr().err == ""
+    assert Client(headers={"Host": "elsewhere.example"}).get("/login/").status_code == 400
+    (line,) = capfd.readouterr().err.splitlines()
+    assert "elsewhere.example" in line
 
 
 def test_every_route_says_what_it_needs_and_how_it_fails() -> None:
