@@ -4,6 +4,7 @@ from collections.abc import Callable
 from functools import wraps
 from typing import Any
 
+from django.apps import apps
 from django.contrib import admin
 from django.contrib.auth.views import redirect_to_login
 from django.core.exceptions import PermissionDenied
@@ -18,6 +19,7 @@ admin.site.site_header = "OSII administration"
 admin.site.site_title = "OSII"
 admin.site.index_title = "All tables"
 admin.site.empty_value_display = "–"
+apps.get_app_config("django_rq").verbose_name = "Queues"
 
 
 def superuser_only(view: Callable[..., HttpResponse]) -> Callable[..., HttpResponse]:

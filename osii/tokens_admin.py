@@ -31,6 +31,12 @@ class ApiTokenForm(forms.ModelForm):
         model = ApiToken
         fields = ("name", "learner", "staff")
 
+    def clean(self) -> dict[str, Any]:
+        given = super().clean()
+        if not self.errors and not given["learner"] and not given["staff"]:
+            self.add_error("learner", "Choose a learner or staff.")
+        return given
+
 
 @admin.register(ApiToken)
 class ApiTokenAdmin(admin.ModelAdmin):

@@ -204,6 +204,7 @@ def test_the_admin_refuses(form: dict[str, str]) -> None:
     posted = {key: value.replace("LEARNER", learner) for key, value in form.items()}
     page = client.post(reverse("admin:osii_apitoken_add"), posted)
     assert "errorlist" in page.content.decode()
+    assert ("Choose a learner or staff." in page.content.decode()) == (form == {"days": "30"})
     assert not ApiToken.objects.exists()
 
 
