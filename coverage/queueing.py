@@ -78,4 +78,6 @@ def _forget_finished(job_id: str, connection: redis.Redis) -> None:
     """Remove a job of this id that has ended, so that a deterministic id can be used again."""
     job = Job.fetch_many([job_id], connection=connection)[0]
     if job is not None and job.get_status(refresh=False) in ENDED:
+        # RQ keeps an index of a job's executions longer than the executions themselves, and stumbles over the gap.
+        connection.delete(f"rq:executions:{job_id}")
         job.delete()

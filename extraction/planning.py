@@ -151,7 +151,10 @@ def read_only_context(chat: Chat, first_position: int) -> list[Message]:
 
 
 def abandon_open_batches(chat_id: UUID) -> None:
-    """Close what a run that stops leaves open: the batch is lost, its messages stay uncovered, no failure is counted."""
-    Batch.objects.filter(chat=chat_id, status=Batch.Status.RUNNING).update(
-        status=Batch.Status.ABORTED, finished_at=timezone.now()
-    )
+    """Close what a run that stops leaves open: the batch is lost, its messages stay uncovered, no failure is counted.
+
+    A batch that has failed before is kept for a retry, so that stopping often does not make its failures forgotten.
+    """
+    opened = Batch.objects.filter(chat=chat_id, status=Batch.Status.RUNNING)
+    opened.filter(failures__gt=0).update(status=Batch.Status.FAILED, finished_at=timezone.now())
+    opened.filter(failures=0).update(status=Batch.Status.ABORTED, finished_at=timezone.now())

@@ -3,6 +3,7 @@
 import logging
 from collections import Counter
 from datetime import timedelta
+from uuid import UUID
 
 import django_rq
 import redis
@@ -50,6 +51,12 @@ def reconcile_runs(*, dry_run: bool = False) -> Counter[str]:
         done["steers enqueued"] += steers
     _clean_registries()
     return +done
+
+
+def recover_chat(chat_id: UUID) -> bool:
+    """Take the chat's run from a worker whose lease has expired, for who wants to execute it here and now."""
+    run = Run.objects.filter(chat=chat_id, status=Run.Status.RUNNING, lease_expires_at__lt=timezone.now()).first()
+    return run is not None and _recover(run) != "kept"
 
 
 def _recover(run: Run) -> str:

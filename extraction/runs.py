@@ -14,6 +14,7 @@ from uuid import UUID
 from django.conf import settings
 from django.db import DatabaseError, transaction
 from django.utils import timezone
+from rq.timeouts import BaseTimeoutException
 
 from coverage.models import Chat, Message
 from coverage.services import lock_chat
@@ -111,7 +112,7 @@ def _execute_batch(batch: Batch, lease: Lease) -> None:
         if not staging.finished:
             raise BatchFailed("the worker stopped without finish_extraction")
         checkpoint(batch, staging, tools.refusals, _spent(batch, tools, worker), lease.guard)
-    except (LeaseLost, RunAborted, WorkerStopping, DatabaseError):
+    except (LeaseLost, RunAborted, WorkerStopping, DatabaseError, BaseTimeoutException):
         raise
     except Exception as error:
         expected = isinstance(error, BatchFailed | WorkerUnavailable)

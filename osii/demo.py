@@ -15,6 +15,7 @@ from extraction import runs
 from extraction.documents import services as documents
 from extraction.documents.errors import DocumentError
 from extraction.models import Batch, Document, ExtractionVersion, Resolution, Run
+from extraction.reconcile import recover_chat
 from extraction.selectors import coverage_of_chats
 from extraction.services import request_run
 from graphctx.models import Proposition
@@ -50,7 +51,7 @@ def run_demo(say: Step) -> dict[str, Any]:
         "propositions": _propositions(batches),
         "documents": library,
         "context": {"topic": TOPIC, "learner": LEARNER} | select(learner, TOPIC, BUDGET).to_dict(),
-        "nothing_to_do": not batches,
+        "nothing_to_do": not before["totals"]["uncovered_tokens"],
     }
 
 
@@ -84,6 +85,7 @@ def _extract(chats: list[dict[str, Any]], say: Step) -> Iterator[Batch]:
         if not chat["uncovered_tokens"]:
             continue
         ended: list[Batch] = []
+        recover_chat(UUID(chat["chat_id"]))
         run = request_run(UUID(chat["chat_id"]), Run.Mode.REST, settings.EXTRACTION_WORKER, enqueue=False)
         runs.execute(run.pk, on_batch=ended.append)
         say(f"  {chat['title']}: {len(ended)} batch(es)")

@@ -20,7 +20,7 @@ from osii import embedded, env, services
 
 State = Literal["ok", "warn", "fail"]
 
-LEAST_POSTGRES = 140000
+LEAST_POSTGRES = 150000  # NULLS NOT DISTINCT, which keeps evidence from being doubled
 LEAST_VECTOR = (0, 8)  # iterative index scans
 LEAST_REDIS = (6, 2)
 WORKER_SILENCE = 90  # seconds without a heartbeat after which a worker counts as gone
@@ -95,7 +95,7 @@ def database() -> Iterator[Finding]:
     version = connection.pg_version
     known = f"{version // 10000}.{version % 10000} at {url}"
     if version < LEAST_POSTGRES:
-        yield Finding("PostgreSQL", "fail", known, "upgrade it to 14 or newer")
+        yield Finding("PostgreSQL", "fail", known, "upgrade it to 15 or newer")
     else:
         yield Finding("PostgreSQL", "ok", known)
     yield vector()

@@ -5,6 +5,7 @@ from pathlib import Path
 import redis
 from django.apps import apps
 from django.conf import settings
+from django.core.exceptions import ImproperlyConfigured
 from django.core.management import call_command
 from django.db import DatabaseError, InterfaceError, OperationalError, connection
 
@@ -25,8 +26,15 @@ def prepare(*, migrate: bool) -> None:
 
         django.setup()
     connection.ensure_connection()
-    if migrate and POSTGRES in embedded.needed():
+    if not migrate:
+        return
+    if POSTGRES in embedded.needed():
         migrate_if_pending()
+    elif pending := pending_migrations():
+        raise ImproperlyConfigured(
+            f"the database at {env.mask(embedded.database_url())} lacks {len(pending)} migrations: "
+            "run manage.py migrate (once after each upgrade), or manage.py up, which does it"
+        )
 
 
 def pending_migrations() -> list[tuple[str, str]]:

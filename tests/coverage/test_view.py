@@ -147,3 +147,32 @@ def test_streaming_is_a_text_or_tool_part_still_being_written(parts: list[dict],
 def test_parts_that_cannot_be_stored_are_refused_by_position(parts: object, message: str) -> None:
     with pytest.raises(MalformedParts, match=message):
         check_parts(parts)
+
+
+TOOL = {
+    "type": "tool-quiz",
+    "toolCallId": "c",
+    "state": "output-available",
+    "input": {"question": "2+2?"},
+    "output": {"answer": "4"},
+}
+
+
+@pytest.mark.parametrize(
+    ("part", "change"),
+    [
+        (text("Tea has caffeine."), {"text": "tea has caffeine."}),
+        (text("Tea has caffeine."), {"text": "Tea has caffeine"}),
+        (text("Tea has caffeine."), {"text": "Tea  has caffeine."}),
+        (text("x" * 5000 + "a"), {"text": "x" * 5000 + "b"}),
+        (TOOL, {"type": "tool-poll"}),
+        (TOOL, {"input": {"question": "2+3?"}}),
+        (TOOL, {"output": {"answer": "5"}}),
+        (TOOL, {"output": None}),
+        (TOOL, {"errorText": "no answer"}),
+        (TOOL, {"state": "output-denied"}),
+        ({"type": "dynamic-tool", "toolName": "a", "input": 1}, {"toolName": "b"}),
+    ],
+)
+def test_every_visible_field_changes_the_fingerprint(part: dict, change: dict) -> None:
+    assert mark("assistant", [text("before"), part | change]) != mark("assistant", [text("before"), part])

@@ -1,7 +1,9 @@
 """The merge: one proposition per claim, evidence appended once, everything or nothing."""
 
+import threading
+
 import pytest
-from django.db import DatabaseError
+from django.db import DatabaseError, connection
 
 from coverage.models import CoverageEntry, Learner
 from coverage.services import put_messages
@@ -119,3 +121,57 @@ def test_a_failing_checkpoint_writes_nothing_of_its_batch(monkeypatch: pytest.Mo
     assert not Resolution.objects.exists()
     assert not CoverageEntry.objects.exists()
     assert Batch.objects.get().status == Batch.Status.RUNNING
+
+
+def merge_two_chats_at_once(monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    """Two threads merge the same new claim of one learner at the same moment; returns what went wrong."""
+    chats = [factories.chat(message("a", "Tea has caffeine.")) for _ in range(2)]
+    barrier, errors = threading.Barrier(2), []
+    prepare = merge.prepare_vectors
+
+    def meet(learner_id: object, candidates: object) -> object:
+        prepared = prepare(learner_id, candidates)
+        barrier.wait(timeout=20)
+        return prepared
+
+    monkeypatch.setattr(merge, "prepare_vectors", meet)
+
+    def work(chat: object) -> None:
+        try:
+            read_rest(chat)
+        except DatabaseError as error:
+            errors.append(type(error).__name__)
+        finally:
+            connection.close()
+
+    threads = [threading.Thread(target=work, args=(chat,)) for chat in chats]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    return errors
+
+
+def test_two_workers_that_add_the_same_fact_at_the_same_moment_make_one_proposition(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    assert merge_two_chats_at_once(monkeypatch) == []
+    assert Proposition.objects.get().instances.count() == 2
+    assert sorted(Resolution.objects.values_list("outcome", flat=True)) == ["new", "same"]
+
+
+def test_an_edit_during_the_merge_leaves_evidence_that_is_not_live(monkeypatch: pytest.MonkeyPatch) -> None:
+    chat = factories.chat(message("a", "Tea has caffeine."))
+    prepare = merge.prepare_vectors
+
+    def edit_meanwhile(*arguments: object) -> object:
+        put_messages(chat.pk, [message("a", "I was wrong.")])
+        return prepare(*arguments)
+
+    monkeypatch.setattr(merge, "prepare_vectors", edit_meanwhile)
+    run = request_run(chat.pk, Run.Mode.REST, "sentences", enqueue=False)
+    claimed = runs.claim(run.pk)
+    with runs.Lease(claimed) as lease:
+        runs._execute_batch(runs._next_batch(claimed, lease), lease)
+    assert Instance.objects.get().live is False
+    assert not Proposition.objects.retrievable().exists()

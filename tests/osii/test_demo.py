@@ -1,5 +1,6 @@
 """The demo reports what went wrong instead of passing it over."""
 
+import shutil
 from pathlib import Path
 
 import pytest
@@ -16,3 +17,28 @@ def test_a_broken_sample_file_is_in_the_report(tmp_path: Path, monkeypatch: pyte
     imported = demo._import_chats()
     assert imported["chats"] == 0
     assert [problem["source"].endswith("broken.json") for problem in imported["problems"]] == [True]
+
+
+def test_the_demo_reads_once_and_the_second_time_nothing(
+    tmp_path: Path, settings: object, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    settings.OSII_HOME = tmp_path / "home"
+    samples = tmp_path / "samples"
+    (samples / "chats").mkdir(parents=True)
+    (samples / "documents").mkdir()
+    (samples / "documents" / "notes.md").write_text("# Notes\n\nA heat pump needs a low flow temperature.\n")
+    shutil.copy(demo.SAMPLES / "chats" / "japanese-green-tea.json", samples / "chats")
+    monkeypatch.setattr(demo, "SAMPLES", samples)
+
+    first = demo.run_demo(lambda _line: None)
+    assert first["imported"]["messages_added"] == 10
+    assert first["extraction"]["batches"] == 1
+    assert first["propositions"]["total"] == first["extraction"]["propositions_new"] > 0
+    assert first["coverage_after"]["uncovered_tokens"] == 0
+    assert first["documents"]["promoted"]["moved"]
+    assert first["context"]["count"] > 0
+
+    second = demo.run_demo(lambda _line: None)
+    assert (second["nothing_to_do"], second["extraction"]["batches"]) == (True, 0)
+    assert second["imported"]["messages_added"] == 0
+    assert not second["documents"]["promoted"]["moved"]

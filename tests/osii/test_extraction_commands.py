@@ -10,6 +10,8 @@ from django.core.management import CommandError, call_command
 from django.db import connection, transaction
 from django.utils import timezone
 
+from coverage.services import put_messages
+from extraction import leases
 from extraction.models import Batch, Run
 from extraction.services import request_run
 from tests import factories
@@ -172,4 +174,21 @@ def test_an_imported_checkpoint_is_no_violation(tmp_path: Any) -> None:
     file.write_text(json.dumps({"chatId": "old", "foldedAt": timezone.now().isoformat()}) + "\n")
     call("import_chats", str(file), "--learner", chat.learner.name)
     assert call_json("coverage_report")["chats"][0]["uncovered_tokens"] == 0
+    assert "All invariants hold" in call("check_invariants")
+
+
+def test_a_run_whose_worker_was_lost_is_taken_over_here(settings: Any) -> None:
+    chat = factories.chat(*TALK)
+    leases.claim(request_run(chat.pk, "rest", enqueue=False).pk)
+    Run.objects.update(lease_expires_at=timezone.now() - timedelta(minutes=10))
+    assert call_json("extract_chats", "--all", "--rest")["chats"][0]["status"] == "succeeded"
+
+
+def test_the_same_words_said_again_are_not_read_twice_by_mistake() -> None:
+    chat = factories.chat(message("a", "Yes, please do that."), message("b", "Tea has caffeine."))
+    call("extract_chats", "--all", "--rest")
+    put_messages(
+        chat.pk, [message("z", "Yes, please do that."), message("a", "Yes, please do that.")], whole_transcript=True
+    )
+    call("extract_chats", "--all", "--rest")
     assert "All invariants hold" in call("check_invariants")

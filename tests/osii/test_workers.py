@@ -69,3 +69,12 @@ def test_sigterm_lets_the_job_end(queue, child_environment, manage):
     assert job.return_value(refresh=True) == "slept"
     assert later.get_status(refresh=True) == "queued"
     assert Worker.all(queue=queue) == []
+
+
+def test_a_job_whose_executions_are_gone_is_forgotten_and_enqueued_again(rq_connection):
+    from coverage.queueing import CHATS, enqueue_now
+
+    assert enqueue_now(CHATS, len, "x", job_id="gone")
+    rq_connection.hset("rq:job:gone", "status", "failed")
+    rq_connection.zadd("rq:executions:gone", {"execution-that-expired": 2**40})
+    assert enqueue_now(CHATS, len, "x", job_id="gone")
