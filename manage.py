@@ -3,7 +3,9 @@
 
 import sys
 
-from osii.entry import main
-
 if __name__ == "__main__":
+    try:
+        from osii.entry import main
+    except ModuleNotFoundError as error:
+        sys.exit(f"error: {error}: run `make demo` once, then `.venv/bin/python manage.py {' '.join(sys.argv[1:])}`")
     sys.exit(main(sys.argv))

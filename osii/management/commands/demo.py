@@ -31,7 +31,7 @@ def _render(data: dict[str, Any]) -> list[str]:
         *_documents(data["documents"]),
         *_context(data["context"]),
         "",
-        "Next: `make run` opens the dashboard on these chats; `manage.py help` lists the commands.",
+        "Next: `make run` opens the dashboard on these chats; `.venv/bin/python manage.py help` lists the commands.",
     ]
 
 
