@@ -8,6 +8,7 @@ from django.test import Client
 from django.urls import reverse
 from django.utils import timezone
 
+from coverage.services import get_or_create_learner
 from extraction.models import Batch, Run
 from osii.web import strip
 from osii.web.markdown import render
@@ -407,3 +408,13 @@ def test_actions_need_their_permission_a_token_and_a_post(viewer):
         assert "not sent from a current page" in refused.text
     assert not Run.objects.filter(status__in=Run.ACTIVE).exists()
     assert "Extract the rest" not in viewer.get(reverse("chat", args=[chat.pk])).text
+
+
+def test_menus_sort_learners_whatever_their_case(staff):
+    for name in ("bea", "Cleo", "Ada"):
+        get_or_create_learner(name)
+    page = staff.get(reverse("chats")).text
+    assert re.findall(r"<option[^>]*>(Ada|bea|Cleo)<", page) == ["Ada", "bea", "Cleo"]
+    assert "characters ÷ 4" in page
+    staff.logout()
+    assert "characters ÷ 4" not in staff.get(reverse("login")).text
