@@ -23,8 +23,8 @@ CHAT_ORDERS = {
 
 
 def listed_chats(*, q: str = "", learner: Learner | None = None, state: str = "", sort: str = "") -> QuerySet[Chat]:
-    """Chats of the list with ``run_status`` of their latest run; ``state`` is one of CHAT_STATES."""
-    rows = Chat.objects.select_related("learner").annotate(run_status=_latest_run("status"))
+    """Chats of the list; ``state`` is one of CHAT_STATES."""
+    rows = Chat.objects.select_related("learner")
     if q:
         rows = rows.filter(Q(title__icontains=q) | Q(external_id__icontains=q))
     if learner:
@@ -71,7 +71,7 @@ def _parked_chats() -> QuerySet[MessageCoverage]:
 def _last_failed(rows: QuerySet[Chat]) -> QuerySet[Chat]:
     """Chats whose last run failed: those with a failed run first, so that few are asked for their last one."""
     failed = Run.objects.filter(status=Run.Status.FAILED).order_by().values("chat")
-    return rows.filter(pk__in=failed, run_status=Run.Status.FAILED)
+    return rows.filter(pk__in=failed).alias(run_status=_latest_run("status")).filter(run_status=Run.Status.FAILED)
 
 
 CHAT_STATES = {
@@ -86,11 +86,16 @@ CHAT_STATES = {
 
 
 def add_coverage(chats: Iterable[Chat]) -> list[Chat]:
-    """The chats with their coverage summary as ``coverage``; one aggregate over these chats only."""
+    """The chats of a page with their coverage summary as ``coverage`` and their latest run's status as ``run_status``: two
+    queries over these chats only. A column of the list would be computed for every chat of the pages before, too.
+    """
     chats = list(chats)
+    latest = Run.objects.filter(chat__in=chats).order_by("chat", "-queued_at", "id").distinct("chat")
+    statuses = dict(latest.values_list("chat", "status"))
     summaries = {row["chat_id"]: row for row in extraction.coverage_of_chats([chat.pk for chat in chats])}
     for chat in chats:
         chat.coverage = summaries[str(chat.pk)]
+        chat.run_status = statuses.get(chat.pk)
     return chats
 
 
