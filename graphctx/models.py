@@ -116,6 +116,7 @@ class Instance(models.Model):
                 nulls_distinct=False,
             ),
             models.CheckConstraint(condition=Q(char_end__gt=models.F("char_start")), name="instance_span_not_empty"),
+            models.CheckConstraint(condition=~Q(quote=""), name="instance_quotes_something"),
             models.CheckConstraint(
                 condition=Q(level__isnull=True) | Q(level__in=Level.values), name="instance_level_known"
             ),

@@ -60,6 +60,12 @@ class Run(models.Model):
                 condition=~Q(status="running") | Q(attempt_token__isnull=False, lease_expires_at__isnull=False),
                 name="running_run_has_lease",
             ),
+            models.CheckConstraint(
+                condition=Q(
+                    status__in=("queued", "running", "succeeded", "failed", "aborted"), mode__in=("due", "rest")
+                ),
+                name="run_status_and_mode_known",
+            ),
         ]
         indexes = [
             # The reconciler: queued runs, and running ones by lease.
@@ -119,6 +125,13 @@ class Batch(models.Model):
         ordering = ("created_at", "id")
         constraints = [
             models.UniqueConstraint(fields=("chat",), condition=Q(status="running"), name="one_running_batch_per_chat"),
+            models.CheckConstraint(
+                condition=Q(status__in=("running", "succeeded", "failed", "parked", "aborted")),
+                name="batch_status_known",
+            ),
+            models.CheckConstraint(
+                condition=Q(first_position__lte=models.F("last_position")), name="batch_positions_in_order"
+            ),
             models.CheckConstraint(
                 condition=~Q(status="succeeded") | Q(staged_count__gt=0) | ~Q(reason=""),
                 name="empty_batch_says_why",
@@ -230,6 +243,11 @@ class Candidate(models.Model):
                 condition=~Q(kind="working_assumption") | ~Q(staleness=""), name="assumption_says_how_it_fails"
             ),
             models.CheckConstraint(condition=Q(kind__in=Kind.values), name="candidate_kind_known"),
+            models.CheckConstraint(
+                condition=Q(understanding__isnull=True) | Q(understanding__in=Level.values),
+                name="candidate_level_known",
+            ),
+            models.CheckConstraint(condition=~Q(evidence=[]), name="candidate_has_evidence"),
         ]
 
     def __str__(self) -> str:
@@ -260,6 +278,10 @@ class Resolution(models.Model):
     class Meta:
         ordering = ("created_at", "id")
         constraints = [
+            models.CheckConstraint(
+                condition=Q(outcome__in=("new", "same", "supersedes", "contradicts", "discard", "pending")),
+                name="resolution_outcome_known",
+            ),
             models.CheckConstraint(
                 condition=Q(outcome__in=("discard", "pending")) | Q(proposition__isnull=False),
                 name="merged_candidate_names_proposition",

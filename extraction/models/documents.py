@@ -80,6 +80,7 @@ class ExtractionVersion(models.Model):
                 name="succeeded_version_has_text",
             ),
             models.CheckConstraint(condition=Q(status="succeeded") | ~Q(error=""), name="failed_version_says_why"),
+            models.CheckConstraint(condition=Q(status__in=("succeeded", "failed")), name="version_status_known"),
         ]
         indexes = [
             # A document's versions, newest first.
