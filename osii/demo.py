@@ -1,5 +1,6 @@
 """The main job on the sample chats and documents, from import to context, as one report."""
 
+import shutil
 from collections.abc import Callable, Iterator
 from dataclasses import asdict
 from pathlib import Path
@@ -151,18 +152,32 @@ def _example(proposition: Proposition) -> dict[str, Any]:
 
 
 def _add_documents(learner: Learner) -> dict[str, Any]:
-    """Extract each sample document; then a second version of one of them is saved beside the first and promoted."""
-    rows = []
-    for path in sorted((SAMPLES / "documents").rglob("*.*")):
-        name = path.relative_to(SAMPLES / "documents").as_posix()
-        try:
-            outcome = documents.add_file(path, learner)
-            rows.append(
-                {"file": name, "file_id": outcome.file_id, "status": outcome.status} | _in_force(outcome.file_id)
-            )
-        except DocumentError as error:
-            rows.append({"file": name, "status": "failed", "error": str(error)})
+    """Extract each sample document, one path with two contents among them; then a second version of the first document
+    is saved beside its primary and promoted.
+    """
+    rows = [_document(path, learner) for path in sorted((SAMPLES / "documents").glob("*.*"))]
+    rows += [_document(path, learner) for path in map(_revised, (SAMPLES / "documents" / "revised").glob("*.*"))]
     return {"documents": rows, "promoted": _promote_another(rows)}
+
+
+def _document(path: Path, learner: Learner) -> dict[str, Any]:
+    try:
+        outcome = documents.add_file(path, learner)
+        added = {"file": path.name, "file_id": outcome.file_id, "status": outcome.status, "replaces": outcome.replaces}
+        return added | _in_force(outcome.file_id)
+    except DocumentError as error:
+        return {"file": path.name, "status": "failed", "error": str(error)}
+
+
+def _revised(path: Path) -> Path:
+    """A copy of the document that was added with its first content and now has its revised one."""
+    source = settings.OSII_HOME / "demo" / path.name
+    if not source.exists():
+        source.parent.mkdir(parents=True, exist_ok=True)
+        shutil.copy(SAMPLES / "documents" / path.name, source)
+        documents.add_file(source)
+    shutil.copy(path, source)
+    return source
 
 
 def _in_force(file_id: str) -> dict[str, Any]:

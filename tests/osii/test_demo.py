@@ -25,7 +25,8 @@ def test_the_demo_reads_once_and_the_second_time_nothing(
     settings.OSII_HOME = tmp_path / "home"
     samples = tmp_path / "samples"
     (samples / "chats").mkdir(parents=True)
-    (samples / "documents").mkdir()
+    (samples / "documents" / "revised").mkdir(parents=True)
+    (samples / "documents" / "revised" / "notes.md").write_text("# Notes\n\nA heat pump needs at most 45 °C of flow.\n")
     (samples / "documents" / "notes.md").write_text("# Notes\n\nA heat pump needs a low flow temperature.\n")
     shutil.copy(demo.SAMPLES / "chats" / "japanese-green-tea.json", samples / "chats")
     monkeypatch.setattr(demo, "SAMPLES", samples)
@@ -35,10 +36,13 @@ def test_the_demo_reads_once_and_the_second_time_nothing(
     assert first["extraction"]["batches"] == 1
     assert first["propositions"]["total"] == first["extraction"]["propositions_new"] > 0
     assert first["coverage_after"]["uncovered_tokens"] == 0
+    one, two = first["documents"]["documents"]
+    assert two["replaces"] == one["file_id"]
     assert first["documents"]["promoted"]["moved"]
     assert first["context"]["count"] > 0
 
     second = demo.run_demo(lambda _line: None)
     assert (second["nothing_to_do"], second["extraction"]["batches"]) == (True, 0)
     assert second["imported"]["messages_added"] == 0
+    assert not any(row["extracted_now"] for row in second["documents"]["documents"])
     assert not second["documents"]["promoted"]["moved"]

@@ -92,6 +92,8 @@ def _documents(library: dict[str, Any]) -> list[str]:
         if row.get("extraction_status") == "succeeded":
             when = "extracted" if row["extracted_now"] else "already extracted"
             lines.append(f"{row['file']}: {when}, {row['characters']:,} characters, primary {row['extraction_id']}")
+            if row["replaces"]:
+                lines.append(f"    the same path with new content: replaces {row['replaces'][:19]}…")
         else:
             lines.append(f"{row['file']}: failed: {row['error']}")
     moved = library["promoted"]
