@@ -72,7 +72,7 @@ def checkpoint(
         guard()
         chat = lock_chat(batch.chat_id)
         learner = Learner.objects.select_for_update(no_key=True).get(pk=chat.learner_id)
-        merger = _Merger(batch, learner, prepared)
+        merger = _Merger(batch, learner, prepared, candidates)
         for candidate in candidates:
             merger.merge(candidate)
         merger.write()
@@ -94,17 +94,33 @@ def checkpoint(
 
 
 class _Merger:
-    """Decides each candidate against the learner's graph and collects the rows to write."""
+    """Decides each candidate against the learner's graph and collects the rows to write: a fixed number of queries."""
 
-    def __init__(self, batch: Batch, learner: Learner, prepared: PreparedVectors) -> None:
+    def __init__(
+        self, batch: Batch, learner: Learner, prepared: PreparedVectors, candidates: Sequence[Candidate]
+    ) -> None:
         self.batch = batch
         self.learner = learner
         self.prepared = prepared
         self.outcomes: Counter[str] = Counter()
+        self._propositions = self._held({claim_identity(candidate.claim) for candidate in candidates})
+        self._known = self._known_evidence()
+        self._fresh: list[Proposition] = []
         self._new_vectors: dict[UUID, np.ndarray] = {}
         self._instances: list[Instance] = []
         self._resolutions: list[Resolution] = []
         self._texts = self._current_texts()
+
+    def _held(self, identities: set[str]) -> dict[str, Proposition]:
+        """The learner's propositions with these claims, by identity."""
+        rows = Proposition.objects.filter(learner=self.learner, identity__in=identities)
+        return {proposition.identity: proposition for proposition in rows}
+
+    def _known_evidence(self) -> set[tuple[UUID, str, int, str, str | None]]:
+        """What this chat is evidence for already: proposition, message, part, quote and level."""
+        held = [proposition.pk for proposition in self._propositions.values()]
+        rows = Instance.objects.filter(chat=self.batch.chat_id, proposition__in=held)
+        return set(rows.values_list("proposition", "message_id", "part", "quote", "level"))
 
     def _current_texts(self) -> dict[str, list[str]]:
         """The batch's messages as they stand now: a quote whose message changed meanwhile is not live."""
@@ -116,11 +132,13 @@ class _Merger:
 
     def merge(self, candidate: Candidate) -> None:
         identity = claim_identity(candidate.claim)
-        proposition = Proposition.objects.filter(learner=self.learner, identity=identity).first()
+        proposition = self._propositions.get(identity)
         if proposition is None:
-            proposition = Proposition.objects.create(
+            proposition = Proposition(
                 learner=self.learner, text=candidate.claim, kind=candidate.kind, identity=identity
             )
+            self._propositions[identity] = proposition
+            self._fresh.append(proposition)
             if identity in self.prepared.by_identity:
                 self._new_vectors[proposition.pk] = self.prepared.by_identity[identity]
             self._resolve(candidate, Resolution.Outcome.NEW, proposition, "no proposition with this claim yet")
@@ -138,14 +156,9 @@ class _Merger:
         )
 
     def _evidence(self, candidate: Candidate, proposition: Proposition) -> list[Instance]:
-        known = set(
-            Instance.objects.filter(proposition=proposition, chat=self.batch.chat_id).values_list(
-                "message_id", "part", "quote", "level"
-            )
-        )
         instances = [self._instance(candidate, proposition, item) for item in candidate.evidence]
         # A re-opened message appends only where its level or its quote changed.
-        return [i for i in instances if (i.message_id, i.part, i.quote, i.level) not in known]
+        return [i for i in instances if (proposition.pk, i.message_id, i.part, i.quote, i.level) not in self._known]
 
     def _instance(self, candidate: Candidate, proposition: Proposition, item: Mapping[str, object]) -> Instance:
         quote = item["quote"] or item["excerpt"]
@@ -169,6 +182,7 @@ class _Merger:
 
     def write(self) -> None:
         """Write what was collected and tell scans that this learner's graph changed."""
+        Proposition.objects.bulk_create(self._fresh, batch_size=500)
         Instance.objects.bulk_create(self._instances, batch_size=500, ignore_conflicts=True)
         Resolution.objects.bulk_create(self._resolutions, batch_size=500)
         if self._new_vectors and self.prepared.space is not None:

@@ -4,15 +4,18 @@ import threading
 
 import pytest
 from django.db import DatabaseError, connection
+from django.test.utils import CaptureQueriesContext
 
 from coverage.models import CoverageEntry, Learner
 from coverage.services import put_messages
-from extraction import merge, runs
+from extraction import environment, merge, runs
 from extraction.models import Batch, Resolution, Run
 from extraction.services import request_run
-from extraction.staging import claim_identity, normalise_claim
+from extraction.staging import BatchStaging, claim_identity, normalise_claim
+from extraction.tools import ExploreTools
 from graphctx.models import Instance, Proposition, PropositionVector
 from tests import factories
+from tests.extraction.scripted import SentenceWorker
 from tests.factories import message
 
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -175,3 +178,22 @@ def test_an_edit_during_the_merge_leaves_evidence_that_is_not_live(monkeypatch: 
         runs._execute_batch(runs._next_batch(claimed, lease), lease)
     assert Instance.objects.get().live is False
     assert not Proposition.objects.retrievable().exists()
+
+
+def test_a_checkpoint_asks_as_often_for_forty_candidates_as_for_four() -> None:
+    def queries(number: int) -> int:
+        said = [message(f"m{i}", f"Metal number {i} of {number} melts.") for i in range(number)]
+        chat = factories.chat(*said, learner=f"learner of {number}")
+        run = runs.claim(request_run(chat.pk, Run.Mode.REST, "sentences", enqueue=False).pk)
+        lease = runs.Lease(run)
+        batch = runs._next_batch(run, lease)
+        staging, tools_used = BatchStaging(batch), {}
+        tools = ExploreTools(batch.environment.content, staging)
+        SentenceWorker().run(environment.overview(batch.environment.content), tools, lambda: None)
+        with CaptureQueriesContext(connection) as captured:
+            merge.checkpoint(batch, staging, 0, tools_used, lease.guard)
+        assert Proposition.objects.filter(learner=chat.learner).count() == number
+        return len(captured)
+
+    queries(2)  # the first one also makes the embedding space
+    assert queries(4) == queries(40)
