@@ -1,4 +1,4 @@
-"""Live evidence: an instance is live while its quote still stands in its source.
+"""Live evidence: an instance is live while its quote still stands in its source, under whatever message id.
 
 Evaluated inside the transaction that changes the source, so a reader never sees a claim whose evidence is gone.
 """
@@ -6,7 +6,7 @@ Evaluated inside the transaction that changes the source, so a reader never sees
 from typing import Any
 from uuid import UUID
 
-from django.db.models import F
+from django.db.models import Exists, F, OuterRef, Q, QuerySet
 from django.dispatch import receiver
 
 from coverage.models import Learner, Message
@@ -18,16 +18,19 @@ from .models import Instance
 
 @receiver(transcript_changed)
 def refresh_messages(chat_id: UUID, message_ids: list[str], **_kwargs: Any) -> int:
-    """Re-evaluate the instances that stand on these messages; returns how many changed."""
-    instances = list(Instance.objects.filter(chat=chat_id, message_id__in=message_ids))
+    """Re-evaluate the instances that may stand on these messages, or have stood on them; returns how many changed."""
+    instances = list(_concerned(chat_id, message_ids))
     if not instances:
         return 0
-    messages = Message.objects.filter(chat=chat_id, message_id__in=message_ids, position__isnull=False)
-    texts = {message.message_id: _texts(message) for message in messages}
+    by_id, by_version = _standing_texts(chat_id, instances)
     changed = [
         instance
         for instance in instances
-        if instance.live != any(instance.quote in text for text in texts.get(instance.message_id, ()))
+        if instance.live
+        != any(
+            instance.quote in text
+            for text in (*by_id.get(instance.message_id, ()), *by_version.get(instance.fingerprint, ()))
+        )
     ]
     for instance in changed:
         instance.live = not instance.live
@@ -35,6 +38,34 @@ def refresh_messages(chat_id: UUID, message_ids: list[str], **_kwargs: Any) -> i
     if changed:
         Learner.objects.filter(chats=chat_id).update(graph_revision=F("graph_revision") + 1)
     return len(changed)
+
+
+def _concerned(chat_id: UUID, message_ids: list[str]) -> QuerySet[Instance]:
+    """Instances of these messages, of the versions that these messages hold now, and live ones whose own message has
+    another version or is gone: what kept them alive may just have changed."""
+    messages = Message.objects.filter(chat=chat_id)
+    versions = messages.filter(message_id__in=message_ids).values("fingerprint")
+    as_read = messages.filter(
+        message_id=OuterRef("message_id"), fingerprint=OuterRef("fingerprint"), position__isnull=False
+    )
+    return Instance.objects.filter(
+        Q(message_id__in=message_ids) | Q(fingerprint__in=versions) | Q(~Exists(as_read), live=True), chat=chat_id
+    )
+
+
+def _standing_texts(chat_id: UUID, instances: list[Instance]) -> tuple[dict[str, list[str]], dict[str, list[str]]]:
+    """The texts of the transcript's messages that the instances may stand on, by message id and by fingerprint.
+
+    The same version under another id counts, as it does for coverage: it is not read again, so its evidence must stand.
+    """
+    ids = {instance.message_id for instance in instances}
+    versions = {instance.fingerprint for instance in instances}
+    by_id: dict[str, list[str]] = {}
+    by_version: dict[str, list[str]] = {}
+    messages = Message.objects.filter(chat=chat_id, position__isnull=False)
+    for message in messages.filter(Q(message_id__in=ids) | Q(fingerprint__in=versions)):
+        by_id[message.message_id] = by_version[message.fingerprint] = _texts(message)
+    return by_id, by_version
 
 
 def _texts(message: Message) -> list[str]:
