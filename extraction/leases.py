@@ -21,6 +21,9 @@ from .models import Run
 
 logger = logging.getLogger(__name__)
 
+LEAST_SILENCE_SECONDS = 30
+"""A transaction in which a worker says nothing for a lease, and at least for this long, is ended by the database."""
+
 
 class LeaseLost(Exception):
     """This attempt no longer holds the run: another one took it over, or it ended."""
@@ -107,7 +110,14 @@ class Lease:
         self._judge(row)
 
     def guard(self) -> Run:
-        """Inside a transaction: lock the run and prove that this attempt still holds it."""
+        """Inside a transaction: lock the run and prove that this attempt still holds it.
+
+        A worker that freezes in this transaction would keep its locks, and nobody could take the run over: the database
+        ends the session, and what the worker did in the transaction with it.
+        """
+        silence = max(settings.EXTRACTION_LEASE_SECONDS, LEAST_SILENCE_SECONDS)
+        with connection.cursor() as cursor:
+            cursor.execute("SELECT set_config('idle_in_transaction_session_timeout', %s, true)", [f"{silence}s"])
         run = Run.objects.select_for_update(no_key=True).filter(pk=self._run_id).first()
         row = run and {
             "attempt_token": run.attempt_token,

@@ -72,16 +72,18 @@ def _recover(run: Run) -> str:
     again = {"status": Run.Status.QUEUED, "queued_at": timezone.now()}
     ends = spent or run.abort_requested_at is not None
     with transaction.atomic():
-        taken = Run.objects.filter(
+        expired = Run.objects.filter(
             pk=run.pk,
             status=Run.Status.RUNNING,
             attempt_token=run.attempt_token,
             lease_expires_at__lt=timezone.now(),
-        ).update(
+        )
+        # A worker that froze in a transaction still has the row locked (see Lease.guard): the others do not wait for it.
+        if expired.select_for_update(no_key=True, skip_locked=True).first() is None:
+            return "kept"
+        expired.update(
             attempt_token=None, lease_expires_at=None, recoveries=F("recoveries") + 1, **(ended if ends else again)
         )
-        if not taken:
-            return "kept"
         if ends:
             abandon_open_batches(run.chat_id)
             return "ended"
