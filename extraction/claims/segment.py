@@ -16,7 +16,7 @@ from extraction.claims.model import MAX_QUOTE, Sentence
 _PASTED_TAGS = "document|documents|context|file|attachment|attachments|system|instructions?|transcript|source|data|tool_result|search_results?|retrieved"
 FENCES = (
     re.compile(r"<osii-context\b.*?(?:</osii-context\s*>|\Z)", re.DOTALL | re.IGNORECASE),
-    re.compile(r"^[ \t]*(```+|~~~+)[^\n]*\n.*?(?:^[ \t]*\1[`~]*[ \t]*$|\Z)", re.DOTALL | re.MULTILINE),
+    re.compile(r"^[ \t]*+(`{3,}+|~{3,}+)[^\n]*+\n.*?(?:^[ \t]*\1[`~]*[ \t]*$|\Z)", re.DOTALL | re.MULTILINE),
     re.compile(rf"<({_PASTED_TAGS})(?:\s[^<>]*)?>.*?(?:</\1\s*>|\Z)", re.DOTALL | re.IGNORECASE),
     re.compile(r"\"\"\".*?(?:\"\"\"|\Z)", re.DOTALL),
     re.compile(r"\$\$.*?(?:\$\$|\Z)", re.DOTALL),
@@ -43,6 +43,9 @@ _MISSED = (_MISSED_BOUNDARY, _MISSED_AFTER_UNIT, _MISSED_AFTER_LETTER)
 # German writes ordinals with a full stop: "der 7. und 8. Stufe".
 _ORDINAL_END = re.compile(r"\b\d{1,2}\.\s*$")
 _EMPHASIS = re.compile(r"\*\*|__")
+# The segmenter's time grows with the square of what it is given at once; a paragraph is hardly ever longer than this.
+_AT_ONCE = 4000
+_BREAKS = ("。", "！", "？", ". ", "! ", "? ")
 
 
 @dataclass(frozen=True)
@@ -139,19 +142,34 @@ def _boundaries(piece: str, *, no_capitals: bool) -> list[int]:
     return sorted(ends)
 
 
+def _cut(language: str, text: str) -> Iterator[str]:
+    """The segmenter's pieces of a text of any length; a long one is given to it in stretches that end with a sentence."""
+    at = 0
+    while len(text) - at > _AT_ONCE:
+        end = max(text.rfind(mark, at, at + _AT_ONCE) + len(mark) for mark in _BREAKS)
+        if end <= at + len(_BREAKS[-1]):
+            end = text.rfind(" ", at, at + _AT_ONCE) + 1
+        if end <= at:
+            end = at + _AT_ONCE
+        yield from cut(language, text[at:end])
+        at = end
+    yield from cut(language, text[at:])
+
+
 def _pieces(block: str, language: str) -> Iterator[tuple[int, str]]:
     """Offset and text of each sentence of a block. Emphasis marks are blanked so that they do not hide a boundary."""
     blanked = _EMPHASIS.sub("  ", block).replace("\n", " ")
     blanked = blanked.encode("utf-8", "replace").decode("utf-8")
     code = "en" if language == "und" else language
+    no_capitals = blanked == blanked.lower()
     at = 0
-    for piece in _rejoined(cut(code, blanked), language):
+    for piece in _rejoined(list(_cut(code, blanked)), language):
         found = blanked.find(piece, at)
         if found < 0:
             continue
         at = found + len(piece)
         start = found
-        for end in _boundaries(piece, no_capitals=blanked == blanked.lower()):
+        for end in _boundaries(piece, no_capitals=no_capitals):
             yield start, block[start : found + end]
             start = found + end
         yield start, block[start:at]
