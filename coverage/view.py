@@ -14,6 +14,8 @@ from typing import Any
 
 VIEW_VERSION = "v1"
 STREAMING_TOOL_STATES = {"input-streaming"}
+TOOL_KEYS = ("input", "output", "error", "denied")
+"""What the text of a tool part shows of it, beside its name."""
 # JSON deeper than this is refused: the parsers on the way give up a little later, each at its own depth.
 MAX_DEPTH = 100
 
@@ -84,7 +86,7 @@ def part_text(part: Mapping[str, Any]) -> str:
     """A view part as text: a text part verbatim, a tool part as name, input and output in canonical JSON."""
     if part["type"] == "text":
         return part["text"]
-    shown = {key: part[key] for key in ("input", "output", "error", "denied") if part.get(key) is not None}
+    shown = {key: part[key] for key in TOOL_KEYS if part.get(key) is not None}
     return f"{part['name']} {canonical_json(shown)}"
 
 

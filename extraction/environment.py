@@ -12,7 +12,7 @@ from collections.abc import Iterable, Sequence
 from typing import Any
 
 from coverage.models import Chat, Message
-from coverage.view import canonical_json, part_text, transcript_view
+from coverage.view import TOOL_KEYS, canonical_json, part_text, transcript_view
 from graphctx import fence
 
 SUMMARY_CHARACTERS = 240
@@ -96,28 +96,39 @@ def _text_entry(part: dict[str, Any]) -> dict[str, Any]:
 
 def _tool_entries(part: dict[str, Any]) -> list[dict[str, Any]]:
     """The call, and its result once there is one; a quiz is kept whole, other results as an excerpt."""
-    whole = part_text(part)
-    quiz = is_quiz(part)
-    entries = [_tool_entry("tool_call", part, whole, "input", quiz=quiz)]
-    entries += [_tool_entry("tool_result", part, whole, key, quiz=quiz) for key in ("output", "error") if key in part]
+    entries = [_tool_entry("tool_call", part, "input")]
+    entries += [_tool_entry("tool_result", part, key) for key in ("output", "error") if key in part]
     return [entry for entry in entries if entry["total_chars"]]
 
 
-def _tool_entry(kind: str, part: dict[str, Any], whole: str, key: str, *, quiz: bool) -> dict[str, Any]:
+def _tool_entry(kind: str, part: dict[str, Any], key: str) -> dict[str, Any]:
     value = part.get(key)
     text = "" if value is None else canonical_json(value)
-    marker = f'"{key}":{text}'
-    start = whole.index(marker) + len(key) + 3 if text else 0
     masked = mask_injected(text)
+    quiz = is_quiz(part)
     return {
         "kind": kind,
         "label": part["name"],
         "text": masked if quiz else masked[:EXCERPT_CHARACTERS],
-        "char_start": start,
+        "char_start": _starts_at(part, key),
         "total_chars": len(text),
         "injected": False,
-        "tool": _quiz(part) if quiz else None,
+        # Field by field a steer block cannot be masked in place: such a quiz is given as masked text only.
+        "tool": _quiz(part) if quiz and not STEER_BLOCK.search(part_text(part)) else None,
     }
+
+
+def _starts_at(part: dict[str, Any], key: str) -> int:
+    """Where the value of ``key`` stands in the part's text, which holds the same words in other places too."""
+    at = len(part["name"]) + len(" {")
+    for name in sorted(TOOL_KEYS):
+        if part.get(name) is None:
+            continue
+        at += len(f'"{name}":')
+        if name == key:
+            break
+        at += len(canonical_json(part[name])) + len(",")
+    return at
 
 
 def is_quiz(part: dict[str, Any]) -> bool:

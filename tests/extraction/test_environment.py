@@ -1,5 +1,7 @@
 """The reference environment: absolute anchors, nothing sampled away, injected context masked."""
 
+import json
+
 import pytest
 
 from coverage.models import Message
@@ -68,6 +70,24 @@ def test_injected_context_is_masked_in_place_and_a_part_of_nothing_else_is_marke
     assert len(mixed["text"]) == len(f"before {fence}")
     assert not mixed["injected"]
     assert only["injected"]
+
+
+@pytest.mark.parametrize("field", ["question", "explanation", "answer"])
+def test_a_quiz_that_holds_injected_context_gives_its_masked_text_only(field: str) -> None:
+    part = quiz("Which one?", "a", correct=True)
+    (part["input"] if field == "question" else part["output"])[field] = "<osii-context>Walruses know</osii-context>"
+    content = build(message("a", [part], "assistant"))
+    assert [entry["tool"] for entry in content["evidence"]] == [None, None]
+    assert "Walruses" not in json.dumps(content)
+
+
+def test_a_tool_value_is_anchored_where_it_stands_and_not_where_it_is_repeated() -> None:
+    part = {"type": 'tool-"input":1', "toolCallId": "x", "state": "output-available", "output": "x"}
+    part["input"] = {"output": "x", "error": {"input": 1}}
+    whole = part_text(transcript_view("assistant", [part])["parts"][0])
+    call, result = build(message("a", [part], "assistant"))["evidence"]
+    assert whole[call["char_start"] :].startswith(call["text"] + ',"output"')
+    assert whole[result["char_start"] :] == '"x"}'
 
 
 def test_equal_environments_have_equal_hashes_and_another_text_another() -> None:
