@@ -347,7 +347,7 @@ def test_deleting_a_message_says_what_becomes_of_its_propositions(ada: Caller, r
     status, problem = ada.delete(url)
     assert (status, "m0" in problem["detail"]) == (404, True)
     ada.put(f"/chats/{chat_id}/messages", [ui("m0", claims[0], "assistant")])
-    assert [row["state"] for row in ada.get(f"/chats/{chat_id}/coverage").body["messages"]] == ["covered", "uncovered"]
+    assert [row["state"] for row in ada.get(f"/chats/{chat_id}/coverage").body["messages"]] == ["covered", "reopened"]
 
 
 @pytest.mark.parametrize(("message_id", "path"), [("a/b/c", "a/b/c"), ("é?#%", "%C3%A9%3F%23%25"), ("..", "..")])
