@@ -12,10 +12,19 @@ from uuid import UUID
 
 from django.core.management.base import BaseCommand, CommandError, CommandParser
 
+# Titles, names and quotes are other people's: what they hold must not steer the terminal or turn its lines around.
+_STEERING = [*range(32), *range(127, 160), *range(0x202A, 0x202F), *range(0x2066, 0x206A)]
+_VISIBLE = {code: chr(code).encode("unicode_escape").decode("ascii") for code in _STEERING if chr(code) not in "\n\t"}
+
+
+def visible(text: str) -> str:
+    """The text with control characters written as escapes; line breaks and tabs stay."""
+    return text.translate(_VISIBLE)
+
 
 def note(line: str) -> None:
     """One line of progress on stderr."""
-    sys.stderr.write(f"{line}\n")
+    sys.stderr.write(f"{visible(line)}\n")
     sys.stderr.flush()
 
 
@@ -65,12 +74,12 @@ class Command(BaseCommand):
         else:
             text = render(data)
             for line in [text] if isinstance(text, str) else text:
-                self.stdout.write(line)
+                self.stdout.write(visible(line))
         self.stdout.flush()  # a reader that has gone shows here, where it is handled
 
     def fail(self, message: str) -> NoReturn:
         """End with a one-line error and exit status 1."""
-        raise CommandError(message)
+        raise CommandError(visible(message))
 
     def note(self, line: str) -> None:
         """One line of progress on stderr."""

@@ -4,6 +4,7 @@ A person who types a command on a fresh clone gets its result without a step bef
 unreachable server answers with one line that says what to do.
 """
 
+import io
 import os
 import signal
 import sys
@@ -27,6 +28,7 @@ NO_DATABASE = {
     "diffsettings",
     "sendtestemail",
 }
+RAISED_AGAIN_SECONDS = 0.5
 # These look after the servers and tables themselves, or must see them as they are.
 OWN_START = {"up", "doctor"}
 NO_MIGRATION = {"migrate", "showmigrations", "sqlmigrate", "sqlflush", "dbshell", "inspectdb", "flush", "work", "test"}
@@ -35,6 +37,9 @@ NO_MIGRATION = {"migrate", "showmigrations", "sqlmigrate", "sqlflush", "dbshell"
 def main(argv: Sequence[str]) -> int:
     """Run one command; returns the exit status."""
     os.environ.setdefault("DJANGO_SETTINGS_MODULE", "osii.settings")
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper):  # a terminal that is not UTF-8 shows escapes
+            stream.reconfigure(errors="backslashreplace")
     from osii import embedded
 
     try:
@@ -49,6 +54,8 @@ def main(argv: Sequence[str]) -> int:
         # The reader has gone (`| head`); a second error at interpreter exit is avoided by closing quietly.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 141
+    finally:
+        signal.setitimer(signal.ITIMER_REAL, 0)  # a signal that asked for the end was heard
     return 0
 
 
@@ -84,10 +91,25 @@ def asks_for_help(argv: Sequence[str]) -> bool:
 
 
 def _end_on_signals() -> None:
-    """Leave through Python's own exit, so that the share in the embedded servers is given back."""
+    """Leave through Python's own exit, so that the share in the embedded servers is given back.
+
+    An exit that is raised while Python runs a finaliser or a weak reference's callback is lost: it is raised again until
+    it is heard.
+    """
+    asked: list[int] = []
+
+    def end(received: int, _frame: object) -> None:
+        if received != signal.SIGALRM:
+            asked.append(received)
+        if isinstance(sys.exc_info()[1], SystemExit):
+            return  # on the way out
+        signal.setitimer(signal.ITIMER_REAL, RAISED_AGAIN_SECONDS)
+        sys.exit(128 + asked[0])
+
     for number in (signal.SIGTERM, signal.SIGHUP):
         if signal.getsignal(number) is signal.SIG_DFL:
-            signal.signal(number, lambda received, _frame: sys.exit(128 + received))
+            signal.signal(number, end)
+            signal.signal(signal.SIGALRM, end)
 
 
 def _stop(line: str) -> int:

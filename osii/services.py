@@ -12,6 +12,8 @@ from django.db import DatabaseError, InterfaceError, OperationalError, connectio
 from osii import console, embedded, env
 
 MIGRATION_LOCK = 0x05110001  # any number, as long as nothing else in the database uses it
+# Classes of SQLSTATE: the server ended the connection, or lacks disk, memory or connections.
+BROKEN_OFF, NO_ROOM = ("08", "57P"), "53"
 POSTGRES, VALKEY = "PostgreSQL", "Valkey"
 
 
@@ -86,8 +88,20 @@ def explain(error: BaseException) -> str | None:
             "the database has no pgvector, and this role may not create it: "
             'have an administrator run CREATE EXTENSION vector in it (package "pgvector" on the server)'
         )
-    if isinstance(error, OperationalError) and not reachable():
+    if not isinstance(error, OperationalError | InterfaceError):
+        return None
+    if not reachable():
         return database_line(error)
+    return _answers_again(error)
+
+
+def _answers_again(error: BaseException) -> str | None:
+    """What stopped a command although the database takes connections now; None for what is not about the server."""
+    state = getattr(error.__cause__, "sqlstate", None)
+    if state is None or state.startswith(BROKEN_OFF):
+        return f"the connection to PostgreSQL broke off ({reason(error)}), and it answers again: run the command again"
+    if state.startswith(NO_ROOM):
+        return f"PostgreSQL has no room to go on ({reason(error)}): free disk space or memory on its machine, then run the command again"
     return None
 
 

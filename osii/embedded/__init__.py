@@ -47,7 +47,17 @@ def needed() -> list[str]:
 def ensure() -> None:
     """Start what is not up and hold a share in it until this process ends. Raises EmbeddedError in one line."""
     if services().servers and services().ensure():
-        atexit.register(stop_if_last)
+        atexit.register(_leave)
+
+
+def _leave() -> None:
+    """At the end of this process there is nobody left to handle an error."""
+    from osii import console
+
+    try:
+        stop_if_last()
+    except EmbeddedError as error:
+        console.warn(str(error))
 
 
 def stop_if_last() -> bool:

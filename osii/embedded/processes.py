@@ -1,11 +1,15 @@
 """Small helpers over server processes that may belong to somebody else's Popen."""
 
+import re
 import subprocess
 import time
 from pathlib import Path
 
 import psutil
 
+BEGINS = "starting PostgreSQL"
+# Our own questions whether a server is up are refused while it starts; these refusals say nothing.
+TELLING = re.compile(r"\b(?:FATAL|PANIC):(?!\s+the database system is)")
 LOG_LIMIT = 10_000_000  # bytes after which a log is set aside at the next start
 
 
@@ -71,9 +75,11 @@ def set_aside(log: Path) -> None:
 
 
 def last_line(log: Path) -> str:
-    """The last line with text in a log, for an error message."""
+    """The line of a log that says why a server ended, for an error message: its last error, else its last line."""
     try:
-        lines = log.read_text(encoding="utf-8", errors="replace")[-4000:].strip().splitlines()
+        text = log.read_text(encoding="utf-8", errors="replace")[-20_000:]
     except OSError:
         return ""
-    return lines[-1].strip() if lines else ""
+    lines = text.rpartition(BEGINS)[2].strip().splitlines()
+    telling = [line for line in lines if TELLING.search(line)]
+    return (telling or lines or [""])[-1].strip()

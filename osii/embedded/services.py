@@ -1,7 +1,8 @@
 """The embedded servers of one home, together: started, shared, watched and stopped as one."""
 
+import contextlib
 import threading
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
 from .paths import EmbeddedError, Layout
 from .postgres import Postgres
@@ -20,7 +21,7 @@ class Services:
 
     def ensure(self) -> bool:
         """Start what is not up and take a share; True when this call took it."""
-        with self._turn:
+        with self._turn, self._usable_home():
             self.layout.prepare()
             with self._share.starting():
                 first = not self._share.held
@@ -31,9 +32,18 @@ class Services:
                         server.start()
                 return first
 
+    @contextlib.contextmanager
+    def _usable_home(self) -> Iterator[None]:
+        """A home of another user, on a full disk or on one that became read-only is named in one line."""
+        try:
+            yield
+        except OSError as error:
+            place = error.filename or self.layout.home
+            raise EmbeddedError(f"OSII_HOME {self.layout.home} cannot be used: {error.strerror or error} ({place})") from None
+
     def leave(self) -> bool:
         """Give the share back and stop the servers when it was the last one; True when they were stopped."""
-        with self._turn:
+        with self._turn, self._usable_home():
             if not self._share.held:
                 return False
             with self._share.starting():

@@ -90,6 +90,7 @@ class TestContext:
         assert "there is no learner 'Cho'; there are: 'Aiko', 'Ben'" in complaint(
             "context", "tides", "--learner", "Cho"
         )
+        assert "lone surrogate" in complaint("context", "tides", "--learner", "\udcff")
         add_propositions(other_learner, SOLAR[:1])
         assert "for Ben" in run("context", "tides", "--learner", "Ben")
         assert "holds nothing" in run("context", "tides", "--learner", "Aiko")

@@ -49,6 +49,13 @@ def test_json_keeps_letters_ids_and_times():
     }
 
 
+def test_what_others_wrote_does_not_steer_the_terminal(capsys):
+    call_command(Greet(), "\x1b]0;title\x07\x9b31m\u202eabc\tyes\nno\r")
+    assert capsys.readouterr().out == "Hello \\x1b]0;title\\x07\\x9b31m\\u202eabc\tyes\nno\\r\nBye\n"
+    console.note("\x1b[2J")
+    assert capsys.readouterr().err == "\\x1b[2J\n"
+
+
 def test_fail_is_a_command_error():
     with pytest.raises(CommandError, match="there is nobody"):
         call_command(Greet(), "nobody")

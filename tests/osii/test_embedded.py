@@ -15,6 +15,7 @@ import psycopg
 import pytest
 import redis
 
+from osii.embedded import processes
 from osii.embedded.paths import EmbeddedError, Layout, private_directory
 from osii.embedded.placement import ELSEWHERE
 from osii.embedded.postgres import Postgres
@@ -309,6 +310,28 @@ def test_a_socket_directory_that_others_could_use_is_refused(tmp_path):
     (tmp_path / "open").chmod(0o777)
     with pytest.raises(EmbeddedError, match="not a private directory"):
         private_directory(tmp_path / "open")
+
+
+def test_a_home_that_cannot_be_written_is_named(tmp_path):
+    # A directory in the place of a lock file stands for every error of the file system; root may write anywhere.
+    (tmp_path / "run" / "start.lock").mkdir(parents=True)
+    with pytest.raises(EmbeddedError, match=r"OSII_HOME .* cannot be used: .*start\.lock"):
+        services(tmp_path).ensure()
+
+
+def test_the_reason_in_a_log_is_its_last_error_and_not_its_last_line(tmp_path):
+    log = tmp_path / "postgres.log"
+    log.write_text("""\
+        FATAL:  an older reason
+        LOG:  starting PostgreSQL 18
+        FATAL:  could not write to file "pg_wal/1": No space left on device
+        FATAL:  the database system is starting up
+        LOG:  database system is shut down
+        """)
+    assert processes.last_line(log) == 'FATAL:  could not write to file "pg_wal/1": No space left on device'
+    log.write_text("Fatal error, can't open config file\nBad directive\n\n")
+    assert processes.last_line(log) == "Bad directive"
+    assert processes.last_line(tmp_path / "none.log") == ""
 
 
 def test_socket_paths_stay_short(tmp_path):

@@ -6,8 +6,9 @@ import sys
 
 import psycopg
 import pytest
+from django.db import DatabaseError, OperationalError
 
-from osii import embedded
+from osii import embedded, services
 from osii.entry import asks_for_help, command_name
 from osii.settings import BASE_DIR
 from tests.environment import SLOT
@@ -103,3 +104,59 @@ def test_a_reader_that_has_gone_is_no_traceback(child_environment):
     command = f"'{sys.executable}' '{BASE_DIR / 'manage.py'}' doctor | true"
     done = subprocess.run(command, check=False, shell=True, capture_output=True, text=True, env=child_environment)
     assert "Traceback" not in done.stderr
+
+
+def test_a_terminal_that_is_not_utf_8_shows_escapes():
+    done = manage("doctor", **NOWHERE, PYTHONIOENCODING="ascii")
+    assert done.returncode == 1
+    assert "Traceback" not in done.stderr
+    assert "\\u2192 start it" in done.stdout
+
+
+LOST = """
+import os, signal, sys, time, weakref
+from osii import entry
+
+class Thing: ...
+
+entry._end_on_signals()
+thing = Thing()
+gone = weakref.ref(thing, lambda _: os.kill(os.getpid(), signal.SIGTERM))
+try:
+    del thing  # the exit is raised in the callback, where Python only reports it
+    print("lost", flush=True)
+    time.sleep(20)
+finally:
+    time.sleep(1.2)  # what is being cleaned up is not interrupted
+    print("cleaned up", flush=True)
+"""
+
+
+def test_a_signal_whose_exit_is_lost_in_a_callback_still_ends_the_command():
+    done = subprocess.run([sys.executable, "-c", LOST], check=False, capture_output=True, text=True, cwd=BASE_DIR)
+    assert done.stdout == "lost\ncleaned up\n"
+    assert "Exception ignored" in done.stderr
+    assert done.returncode == 143
+
+
+def failed(error: psycopg.Error, kind: type[DatabaseError] = OperationalError) -> DatabaseError:
+    """What Django makes of a driver's error."""
+    made = kind(*error.args)
+    made.__cause__ = error
+    return made
+
+
+@pytest.mark.django_db(transaction=True)
+@pytest.mark.parametrize(
+    ("error", "advice"),
+    [
+        (psycopg.errors.DiskFull("could not extend file: No space left on device"), "free disk space"),
+        (psycopg.errors.TooManyConnections("too many clients already"), "no room to go on"),
+        (psycopg.errors.AdminShutdown("terminating connection"), "run the command again"),
+        (psycopg.OperationalError("the connection is lost"), "run the command again"),
+        (psycopg.errors.ProgramLimitExceeded("string too long"), None),
+    ],
+)
+def test_what_stopped_a_command_on_a_server_that_answers(error, advice):
+    line = services.explain(failed(error))
+    assert (line is None) if advice is None else (advice in line and str(error) in line)

@@ -6,6 +6,7 @@ from typing import Any
 from django.core.management.base import CommandParser
 
 from coverage.models import GRAPH_CONTEXT_DEFAULT, GRAPH_CONTEXT_MAX_TOKENS, GRAPH_CONTEXT_STEP, Learner
+from coverage.view import MalformedParts, check_storable
 from graphctx.embedding import EmbeddingError, active_space, get_embedder
 from graphctx.selection import Selection, check_budget, select
 from graphctx.vectors import missing_vectors
@@ -59,6 +60,10 @@ class Command(OsiiCommand):
     def _learner(self, name: str | None) -> Learner:
         """The learner of this name, or the only one there is."""
         if name is not None:
+            try:
+                check_storable(name, "--learner")
+            except MalformedParts as error:
+                self.fail(str(error))
             found = Learner.objects.filter(name=name).first()
             return found or self.fail(f"there is no learner {name!r}; {_names()}")
         learners = list(Learner.objects.all()[:2])

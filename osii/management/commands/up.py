@@ -27,9 +27,12 @@ class Command(console.Command):
     has_json = False
 
     def run(self, **options):
-        embedded.make_home()
         run = settings.OSII_HOME / "run"
-        run.mkdir(mode=0o700, exist_ok=True)
+        try:
+            embedded.make_home()
+            run.mkdir(mode=0o700, exist_ok=True)
+        except OSError as error:
+            self._unusable(error)
         with self._alone(run):
             self._check_port()
             stop = threading.Event()
@@ -46,8 +49,13 @@ class Command(console.Command):
             lock.acquire()
         except filelock.Timeout:
             self.fail(f"`up` is already running for {settings.OSII_HOME}: stop it first, or use another OSII_HOME")
+        except OSError as error:
+            self._unusable(error)
         with lock:
             yield
+
+    def _unusable(self, error):
+        self.fail(f"OSII_HOME {settings.OSII_HOME} cannot be used: {error.strerror} ({error.filename})")
 
     def _check_port(self):
         with socket.socket() as probe:
