@@ -39,7 +39,8 @@ class Command(console.Command):
             for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
                 signal.signal(number, lambda *_: stop.set())
             self._prepare()
-            self._serve(run, stop)
+            if not stop.is_set():  # children that are stopped as they start do not hear it, and are waited for
+                self._serve(run, stop)
 
     @contextlib.contextmanager
     def _alone(self, run):
