@@ -25,7 +25,8 @@ def open_batch(run: Run, chat: Chat) -> Batch | None:
     """The next batch of the run, stored as running with its messages; None when nothing is to be read.
 
     The caller holds the chat's lock. An automatic run goes on while the uncovered total reaches the chunk budget;
-    "the rest" drains everything and gives each parked batch one more attempt. What this run split it reads to the end.
+    "the rest" drains everything, gives each parked batch one more attempt and reads what is left of one whose messages
+    changed. What this run split it reads to the end.
     """
     chosen = _choose(run, chat)
     if not chosen:
@@ -47,6 +48,8 @@ def _choose(run: Run, chat: Chat) -> Batch | Sequence[MessageState]:
         return half
     if run.mode == Run.Mode.DUE and due_tokens(rows) < budget:
         return []
+    if run.mode == Run.Mode.REST and _let_go_of_changed(chat, rows):
+        rows = message_states(chat.pk)
     retried = _failed_batch(chat, rows)
     if retried is None and run.mode == Run.Mode.REST:
         retried = _parked_batch(run, chat, rows)
@@ -68,16 +71,37 @@ def _waiting(rows: Sequence[MessageState]) -> set[tuple[str, str]]:
     return {(row.message_id, row.fingerprint) for row in rows if row.state in EXTRACTABLE}
 
 
+def _let_go_of_changed(chat: Chat, rows: Sequence[MessageState]) -> int:
+    """Close parked batches that can never be tried again as they were, because a message of theirs was changed, deleted or
+    read otherwise: what is left of them is uncovered again. Returns how many there were."""
+    parked = _parked(rows)
+    if not parked:
+        return 0
+    changed = [
+        batch.pk
+        for batch in Batch.objects.filter(chat=chat, status=Batch.Status.PARKED).prefetch_related("messages")
+        if not _holds_only(batch, parked)
+    ]
+    return Batch.objects.filter(pk__in=changed).update(status=Batch.Status.ABORTED, finished_at=timezone.now())
+
+
+def _parked(rows: Sequence[MessageState]) -> set[tuple[str, str]]:
+    return {(row.message_id, row.fingerprint) for row in rows if row.state == PARKED}
+
+
+def _holds_only(batch: Batch, waiting: set[tuple[str, str]]) -> bool:
+    return all((message.message_id, message.fingerprint) in waiting for message in batch.messages.all())
+
+
 def _parked_batch(run: Run, chat: Chat, rows: Sequence[MessageState]) -> Batch | None:
-    parked = {(row.message_id, row.fingerprint) for row in rows if row.state == PARKED}
     # A parked batch that this very run already tried keeps its place: one more attempt, not an endless loop.
     batches = Batch.objects.filter(chat=chat, status=Batch.Status.PARKED).exclude(run=run)
-    return _whole(batches, parked)
+    return _whole(batches, _parked(rows))
 
 
 def _whole(batches: QuerySet[Batch], waiting: set[tuple[str, str]]) -> Batch | None:
     for batch in batches.prefetch_related("messages").order_by("first_position", "created_at"):
-        if all((message.message_id, message.fingerprint) in waiting for message in batch.messages.all()):
+        if _holds_only(batch, waiting):
             return batch
     return None
 

@@ -10,7 +10,7 @@ from django.db import IntegrityError, connection, transaction
 from django.utils import timezone
 
 from coverage.models import Chat, CoverageEntry, Message
-from coverage.services import put_messages
+from coverage.services import delete_message, put_messages
 from extraction import invariants, leases, reconcile, runs
 from extraction.models import Batch, BatchMessage, Candidate, Run
 from extraction.selectors import chat_coverage
@@ -171,6 +171,39 @@ def test_a_parked_message_that_is_edited_is_uncovered_again() -> None:
     execute(chat, worker="fails-on-poison")
     put_messages(chat.pk, [message("p", "cured")])
     assert states(chat) == {"p": "uncovered"}
+
+
+@pytest.mark.parametrize("change", ["edited", "deleted", "shelved"])
+def test_the_rest_reads_what_is_left_of_a_parked_batch_whose_messages_changed(change: str) -> None:
+    chat = factories.chat(message("a", "Tea has caffeine."), message("p", "poison"), message("b", "Tin melts."))
+    execute(chat, worker="fails-on-poison")
+    assert set(states(chat).values()) == {"parked"}
+    match change:
+        case "edited":
+            put_messages(chat.pk, [message("p", "Cured, it says.")])
+        case "deleted":
+            delete_message(chat.pk, "p")
+        case "shelved":
+            put_messages(
+                chat.pk, [message("a", "Tea has caffeine."), message("b", "Tin melts.")], whole_transcript=True
+            )
+
+    run = execute(chat)
+
+    assert run.status == Run.Status.SUCCEEDED
+    assert set(states(chat).values()) == {"covered"}
+    assert not Batch.objects.filter(status=Batch.Status.PARKED).exists()
+    assert list(invariants.check()) == []
+
+
+def test_what_is_left_of_a_changed_batch_is_parked_anew_when_it_fails_again() -> None:
+    chat = factories.chat(message("a", "Tea has caffeine."), message("p", "poison"))
+    execute(chat, worker="fails-on-poison")
+    put_messages(chat.pk, [message("a", "Tea has little caffeine.")])
+    run = execute(chat, worker="fails-on-poison")
+    assert run.status == Run.Status.FAILED
+    assert set(states(chat).values()) == {"parked"}
+    assert Batch.objects.filter(status=Batch.Status.PARKED).count() == 1
 
 
 # --- single flight, lease, abort
