@@ -5,7 +5,8 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from uuid import UUID
 
-from django.db import DataError, IntegrityError, transaction
+from django.db import DataError, IntegrityError, OperationalError, transaction
+from psycopg.errors import ProgramLimitExceeded
 
 from coverage import services
 from coverage.models import Chat, Message
@@ -210,7 +211,10 @@ class _Import:
             with transaction.atomic():
                 _store(parsed, report, chosen.SOURCE)
                 transaction.set_rollback(self._dry_run)
-        except (DataError, IntegrityError) as error:
+        except (DataError, IntegrityError, OperationalError) as error:
+            # An operational error is about the server, but for a value beyond what PostgreSQL can hold.
+            if isinstance(error, OperationalError) and not isinstance(error.__cause__, ProgramLimitExceeded):
+                raise
             reason = str(error).strip().splitlines()[0]
             report.problems.append(
                 Problem(parsed.source, parsed.where, f"the database refused it: {reason}", "nothing of it was imported")

@@ -11,13 +11,14 @@ from uuid import UUID
 
 from django.contrib.auth.views import redirect_to_login
 from django.core.exceptions import PermissionDenied
-from django.http import HttpRequest, HttpResponse
+from django.http import Http404, HttpRequest, HttpResponse
 from django.shortcuts import get_object_or_404, resolve_url
 from django.utils.cache import patch_vary_headers
 from django_htmx.http import HttpResponseClientRedirect
 from django_htmx.middleware import HtmxDetails
 
 from coverage.models import Chat
+from extraction.documents.ids import is_file_id
 from extraction.models import Batch, Document
 from graphctx.models import Proposition
 
@@ -87,4 +88,6 @@ def get_proposition(proposition_id: UUID) -> Proposition:
 
 
 def get_document(file_id: str) -> Document:
+    if not is_file_id(file_id):  # a NUL, for one, is no value that the database could look for
+        raise Http404
     return get_object_or_404(Document.objects.select_related("primary", "learner"), pk=file_id)

@@ -7,7 +7,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from django.db import DataError
+from django.db import DataError, OperationalError
+from psycopg.errors import ProgramLimitExceeded
 
 from coverage import invariants, services
 from coverage.importers.load import ChatReport, Report, import_paths, total_bytes
@@ -208,6 +209,32 @@ def test_each_chat_is_one_transaction(tmp_path: Path, monkeypatch: pytest.Monkey
     assert "the database refused it: invalid something (nothing of it was imported)" in problems(reports)[0]
     assert sorted(Chat.objects.values_list("external_id", flat=True)) == ["c1", "c3"]
     assert sorted(Learner.objects.values_list("name", flat=True)) == ["L1", "L3"]
+
+
+def test_a_value_beyond_what_the_database_holds_spoils_its_conversation_alone(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """PostgreSQL refuses a jsonb text of more than 256 MB with an error of its operational kind."""
+    copy_rows = services.copy_rows
+
+    def refuse_second(rows: list[Message]) -> None:
+        if rows and rows[0].chat.external_id == "c2":
+            raise OperationalError("string too long to represent as jsonb string") from ProgramLimitExceeded()
+        copy_rows(rows)
+
+    monkeypatch.setattr(services, "copy_rows", refuse_second)
+    reports = run(write(tmp_path / "a.json", [{**CHAT, "id": f"c{number}"} for number in (1, 2, 3)]))
+    assert [report.state for report in chats(reports)] == ["new", "failed", "new"]
+    assert "string too long to represent" in problems(reports)[0]
+
+
+def test_a_lost_database_is_not_blamed_on_a_conversation(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def lose(rows: list[Message]) -> None:
+        raise OperationalError("the connection is lost")
+
+    monkeypatch.setattr(services, "copy_rows", lose)
+    with pytest.raises(OperationalError):
+        run(write(tmp_path / "a.json", [CHAT]))
 
 
 def test_a_dry_run_reports_and_writes_nothing(tmp_path: Path) -> None:

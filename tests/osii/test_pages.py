@@ -261,6 +261,7 @@ def test_what_is_not_there_is_a_designed_404(staff):
         assert response.status_code == 404
         assert "There is nothing at this address" in response.text
     assert staff.get(reverse("document", args=["sha256-nope"])).status_code == 404
+    assert staff.get("/documents/a%00b/").status_code == 404
 
 
 def test_empty_lists_say_how_to_begin(staff):
