@@ -16,10 +16,10 @@ from django.db import transaction
 from django.db.models import F
 from django.utils import timezone
 
-from coverage.models import Learner, Message
+from coverage.models import Learner
 from coverage.services import append_entries, lock_chat
-from coverage.view import part_text, transcript_view
 from graphctx import embedding, vectors
+from graphctx.evidence import stand
 from graphctx.models import EmbeddingSpace, Instance, Proposition
 
 from .models import Batch, Candidate, Resolution
@@ -109,7 +109,6 @@ class _Merger:
         self._new_vectors: dict[UUID, np.ndarray] = {}
         self._instances: list[Instance] = []
         self._resolutions: list[Resolution] = []
-        self._texts = self._current_texts()
 
     def _held(self, identities: set[str]) -> dict[str, Proposition]:
         """The learner's propositions with these claims, by identity."""
@@ -121,14 +120,6 @@ class _Merger:
         held = [proposition.pk for proposition in self._propositions.values()]
         rows = Instance.objects.filter(chat=self.batch.chat_id, proposition__in=held)
         return set(rows.values_list("proposition", "message_id", "part", "quote", "level"))
-
-    def _current_texts(self) -> dict[str, list[str]]:
-        """The batch's messages as they stand now: a quote whose message changed meanwhile is not live."""
-        ids = self.batch.messages.values_list("message_id", flat=True)
-        rows = Message.objects.filter(chat=self.batch.chat_id, message_id__in=list(ids), position__isnull=False)
-        return {
-            row.message_id: [part_text(part) for part in transcript_view(row.role, row.parts)["parts"]] for row in rows
-        }
 
     def merge(self, candidate: Candidate) -> None:
         identity = claim_identity(candidate.claim)
@@ -177,12 +168,14 @@ class _Merger:
             speaker=item["speaker"],
             occurred_at=datetime.fromisoformat(said_at) if isinstance(said_at, str) else None,
             batch=self.batch.pk,
-            live=any(quote in text for text in self._texts.get(item["message_id"], ())),
         )
 
     def write(self) -> None:
         """Write what was collected and tell scans that this learner's graph changed."""
         Proposition.objects.bulk_create(self._fresh, batch_size=500)
+        # A quote whose message changed meanwhile is not live.
+        for instance, stands in zip(self._instances, stand(self.batch.chat_id, self._instances), strict=True):
+            instance.live = stands
         Instance.objects.bulk_create(self._instances, batch_size=500, ignore_conflicts=True)
         Resolution.objects.bulk_create(self._resolutions, batch_size=500)
         if self._new_vectors and self.prepared.space is not None:

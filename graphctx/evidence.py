@@ -3,6 +3,7 @@
 Evaluated inside the transaction that changes the source, so a reader never sees a claim whose evidence is gone.
 """
 
+from collections.abc import Sequence
 from typing import Any
 from uuid import UUID
 
@@ -20,22 +21,12 @@ from .models import Instance
 def refresh_messages(chat_id: UUID, message_ids: list[str], **_kwargs: Any) -> int:
     """Re-evaluate the instances that may stand on these messages, or have stood on them; returns how many changed."""
     instances = list(_concerned(chat_id, message_ids))
-    if not instances:
-        return 0
-    by_id, by_version = _standing_texts(chat_id, instances)
-    changed = [
-        instance
-        for instance in instances
-        if instance.live
-        != any(
-            instance.quote in text
-            for text in (*by_id.get(instance.message_id, ()), *by_version.get(instance.fingerprint, ()))
-        )
-    ]
+    standing = stand(chat_id, instances)
+    changed = [instance for instance, stands in zip(instances, standing, strict=True) if instance.live != stands]
     for instance in changed:
         instance.live = not instance.live
-    Instance.objects.bulk_update(changed, ["live"], batch_size=500)
     if changed:
+        Instance.objects.bulk_update(changed, ["live"], batch_size=500)
         Learner.objects.filter(chats=chat_id).update(graph_revision=F("graph_revision") + 1)
     return len(changed)
 
@@ -53,11 +44,25 @@ def _concerned(chat_id: UUID, message_ids: list[str]) -> QuerySet[Instance]:
     )
 
 
-def _standing_texts(chat_id: UUID, instances: list[Instance]) -> tuple[dict[str, list[str]], dict[str, list[str]]]:
-    """The texts of the transcript's messages that the instances may stand on, by message id and by fingerprint.
+def stand(chat_id: UUID, instances: Sequence[Instance]) -> list[bool]:
+    """Whether each of a chat's instances (saved or not) stands in the transcript as it is now.
 
     The same version under another id counts, as it does for coverage: it is not read again, so its evidence must stand.
     """
+    if not instances:
+        return []
+    by_id, by_version = _standing_texts(chat_id, instances)
+    return [
+        any(
+            instance.quote in text
+            for text in (*by_id.get(instance.message_id, ()), *by_version.get(instance.fingerprint, ()))
+        )
+        for instance in instances
+    ]
+
+
+def _standing_texts(chat_id: UUID, instances: Sequence[Instance]) -> tuple[dict[str, list[str]], dict[str, list[str]]]:
+    """The texts of the transcript's messages that the instances may stand on, by message id and by fingerprint."""
     ids = {instance.message_id for instance in instances}
     versions = {instance.fingerprint for instance in instances}
     by_id: dict[str, list[str]] = {}

@@ -6,7 +6,8 @@ from django.db import connection
 
 from coverage.view import count_tokens
 
-from .models import Steer
+from .evidence import stand
+from .models import Instance, Steer
 from .selection import MAX_LINES
 from .steers import steer_id
 
@@ -33,8 +34,22 @@ def check() -> Iterator[str]:
                 f"proposition {proposition}: its vector in {space} has {found} dimensions and length {length:.4f}, "
                 f"not {dimension} and 1"
             )
+    yield from _live()
     for steer in Steer.objects.iterator(chunk_size=500):
         yield from _steer(steer)
+
+
+def _live() -> Iterator[str]:
+    """Instances whose ``live`` is not what a look at their chat says."""
+    in_chats = Instance.objects.filter(chat__isnull=False)
+    for chat_id in in_chats.order_by().values_list("chat", flat=True).distinct():
+        instances = list(in_chats.filter(chat=chat_id))
+        for instance, stands in zip(instances, stand(chat_id, instances), strict=True):
+            if instance.live != stands:
+                yield (
+                    f"chat {chat_id}, message {instance.message_id}: evidence {instance.pk} is stored as "
+                    f"{'live' if instance.live else 'not live'}, but its quote {'stands' if stands else 'is gone'}"
+                )
 
 
 def _steer(steer: Steer) -> Iterator[str]:

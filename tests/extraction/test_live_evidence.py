@@ -7,8 +7,9 @@ import pytest
 from coverage.models import Chat, Message
 from coverage.services import delete_message, put_messages
 from coverage.view import part_text, transcript_view
-from extraction import runs, services
+from extraction import merge, runs, services
 from extraction.selectors import chat_coverage
+from graphctx import invariants
 from graphctx.models import Instance, Proposition
 from tests import factories
 from tests.factories import message
@@ -65,6 +66,31 @@ def test_a_second_message_of_the_same_words_carries_the_evidence_of_the_first() 
     states = {row["id"]: row["state"] for row in chat_coverage(chat.pk)["messages"]}
     assert states["b"] == "covered"
     assert len(retrievable()) == 1
+
+
+def test_what_moves_to_a_new_id_while_it_is_read_is_known(monkeypatch: pytest.MonkeyPatch) -> None:
+    chat = factories.chat(message("a", OSLO))
+    prepare = merge.prepare_vectors
+
+    def meanwhile(*arguments: object) -> object:
+        put_messages(chat.pk, [message("b", OSLO)], whole_transcript=True)
+        return prepare(*arguments)
+
+    monkeypatch.setattr(merge, "prepare_vectors", meanwhile)
+    read(chat)
+    assert [row["state"] for row in chat_coverage(chat.pk)["messages"]] == ["covered"]
+    assert len(retrievable()) == 1
+
+
+@pytest.mark.parametrize("live", [True, False])
+def test_a_wrong_mark_is_a_violation(live: bool) -> None:
+    chat = factories.chat(message("a", OSLO))
+    read(chat)
+    if live:
+        put_messages(chat.pk, [message("a", VIOLA)])
+    assert list(invariants.check()) == []
+    Instance.objects.update(live=live)
+    assert [line.partition("evidence")[0] for line in invariants.check()] == [f"chat {chat.pk}, message a: "]
 
 
 def stands(instance: Instance) -> bool:
