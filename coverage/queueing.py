@@ -74,6 +74,29 @@ def enqueue_missing(queue: str, function: Callable[..., object], jobs: Mapping[s
     return sum(enqueue_now(queue, function, *arguments, job_id=job_id) for job_id, arguments in missing.items())
 
 
+def release_stuck(queue: str) -> int:
+    """Drop jobs that a worker took from the queue and was killed before it began, so that they are enqueued again; returns
+    how many.
+
+    They lie in RQ's intermediate queue and look as if they still waited. RQ itself looks there every ten minutes only, and
+    while a worker runs. A job is dropped a minute after it was first met there. Raises redis.RedisError.
+    """
+    rq_queue = django_rq.get_queue(queue)
+    between = rq_queue.intermediate_queue
+    dropped = 0
+    for job_id in between.get_job_ids():
+        if job_id in rq_queue.started_job_registry or between.set_first_seen(job_id):
+            continue
+        if between.should_be_cleaned_up(job_id):
+            job = rq_queue.fetch_job(job_id)
+            if job is not None:
+                job.delete()
+            between.remove(job_id)
+            rq_queue.connection.delete(between.get_first_seen_key(job_id))
+            dropped += 1
+    return dropped
+
+
 def _forget_finished(job_id: str, connection: redis.Redis) -> None:
     """Remove a job of this id that has ended, so that a deterministic id can be used again."""
     job = Job.fetch_many([job_id], connection=connection)[0]

@@ -12,7 +12,7 @@ from django.db.models import F
 from django.utils import timezone
 from rq.registry import clean_registries
 
-from coverage.queueing import QUEUES
+from coverage.queueing import QUEUES, release_stuck
 from graphctx.steers import enqueue_waiting
 
 from .jobs import enqueue_run, enqueue_runs
@@ -96,5 +96,6 @@ def _clean_registries() -> None:
     try:
         for name in QUEUES:
             clean_registries(django_rq.get_queue(name))
+            release_stuck(name)
     except redis.exceptions.RedisError as error:
         logger.warning("Redis did not answer the reconciler: %s", error)

@@ -403,6 +403,20 @@ def test_losing_every_redis_key_loses_no_run(rq_connection: object) -> None:
     assert rq_connection.lrange("rq:queue:chats", 0, -1) == [f"run-{run.pk}-1".encode()]
 
 
+def test_a_job_that_a_killed_worker_took_and_never_began_is_enqueued_again(rq_connection: object) -> None:
+    chat = factories.chat(message("a", "Tea has caffeine."))
+    run = request_run(chat.pk, "rest", "sentences")
+    job = f"run-{run.pk}-1"
+    assert rq_connection.lmove("rq:queue:chats", "rq:queue:chats:intermediate") == job.encode()
+    Run.objects.update(queued_at=timezone.now() - timedelta(minutes=1))
+    assert [reconcile.reconcile_runs()["enqueued"] for _ in range(2)] == [0, 0]  # its worker may be about to begin
+
+    rq_connection.set(f"rq:queue:chats:intermediate:first_seen:{job}", time.time() - 61)
+    assert [reconcile.reconcile_runs()["enqueued"] for _ in range(3)] == [0, 1, 0]
+    assert rq_connection.lrange("rq:queue:chats", 0, -1) == [job.encode()]
+    assert rq_connection.keys("rq:queue:chats:intermediate*") == []
+
+
 def test_a_run_is_made_even_when_redis_is_away(monkeypatch: pytest.MonkeyPatch, settings: object) -> None:
     import redis
 
