@@ -39,7 +39,9 @@ class Services:
             yield
         except OSError as error:
             place = error.filename or self.layout.home
-            raise EmbeddedError(f"OSII_HOME {self.layout.home} cannot be used: {error.strerror or error} ({place})") from None
+            raise EmbeddedError(
+                f"OSII_HOME {self.layout.home} cannot be used: {error.strerror or error} ({place})"
+            ) from None
 
     def leave(self) -> bool:
         """Give the share back and stop the servers when it was the last one; True when they were stopped."""
