@@ -122,6 +122,17 @@ def test_every_page_has_one_heading_a_skip_link_and_named_tables(staff, pages):
         assert not re.search(r'<a [^>]*href=""', html), name
 
 
+def test_a_narrow_window_has_every_entry_in_a_menu_that_needs_no_script(staff):
+    html = staff.get(reverse("propositions")).text
+    entries = [
+        re.findall(r'class="nav-item-link" href="([^"]+)"', nav)
+        for nav in re.findall(r"<nav class=\"site-(?:nav|menu-items)\".*?</nav>", html, re.S)
+    ]
+    assert len(entries) == 2
+    assert entries[0] == entries[1] != []
+    assert re.search(r'<details class="site-menu">\s*<summary', html)
+
+
 def test_every_icon_that_a_page_names_is_in_the_vendored_set(settings):
     sprite = (settings.BASE_DIR / "osii/static/vendor/bootstrap-icons/icons.svg").read_text()
     known = set(re.findall(r'<symbol id="([^"]+)"', sprite))
