@@ -102,6 +102,8 @@ class Instance(models.Model):
     folded_at = models.DateTimeField(db_default=Now(), editable=False)
     batch = models.UUIDField(null=True, blank=True)
     live = models.BooleanField(default=True)
+    # The merge that brought it was undone: it stays as a row and is live no more.
+    withdrawn_at = models.DateTimeField(null=True, blank=True)
 
     class Meta:
         ordering = ("folded_at", "position", "id")
@@ -112,11 +114,20 @@ class Instance(models.Model):
                     "proposition", "chat", "message_id", "document_id", "extraction_id",
                     "fingerprint", "part", "char_start", "char_end",
                 ),
+                condition=Q(withdrawn_at__isnull=True),
                 name="instance_once_per_evidence",
                 nulls_distinct=False,
             ),
+            models.CheckConstraint(
+                condition=Q(withdrawn_at__isnull=True) | Q(live=False), name="withdrawn_instance_is_not_live"
+            ),
             models.CheckConstraint(condition=Q(char_end__gt=models.F("char_start")), name="instance_span_not_empty"),
             models.CheckConstraint(condition=~Q(quote=""), name="instance_quotes_something"),
+            models.CheckConstraint(
+                condition=(Q(chat__isnull=False) & ~Q(message_id=""))
+                | (~Q(document_id="") & ~Q(extraction_id="")),
+                name="instance_has_source",
+            ),
             models.CheckConstraint(
                 condition=Q(level__isnull=True) | Q(level__in=Level.values), name="instance_level_known"
             ),
@@ -129,6 +140,49 @@ class Instance(models.Model):
 
     def __str__(self) -> str:
         return f"“{self.quote[:80]}”"
+
+
+class Link(models.Model):
+    """How two propositions of a learner stand to each other: ``source`` supersedes, contradicts or follows ``target``.
+
+    Immutable but for ``withdrawn_at``: what an undo takes back stays as a row.
+    """
+
+    class Type(models.TextChoices):
+        SUPERSEDES = "supersedes"
+        CONTRADICTS = "contradicts"
+        FOLLOWS = "follows"
+
+    id = models.UUIDField(primary_key=True, default=new_id, editable=False)
+    learner = models.ForeignKey(Learner, on_delete=models.CASCADE, related_name="links")
+    source = models.ForeignKey(Proposition, on_delete=models.CASCADE, related_name="links_out")
+    target = models.ForeignKey(Proposition, on_delete=models.CASCADE, related_name="links_in")
+    type = models.CharField(max_length=12, choices=Type)
+    reason = models.TextField(blank=True)
+    # Rows of higher apps, named by plain ids: the batch that was merged, and the resolution that made the link.
+    batch = models.UUIDField(null=True, blank=True)
+    resolution = models.UUIDField(null=True, blank=True)
+    created_at = models.DateTimeField(db_default=Now(), editable=False)
+    withdrawn_at = models.DateTimeField(null=True, blank=True)
+
+    class Meta:
+        ordering = ("created_at", "id")
+        constraints = [
+            models.UniqueConstraint(
+                fields=("source", "target", "type"), condition=Q(withdrawn_at__isnull=True), name="one_live_link"
+            ),
+            models.CheckConstraint(condition=~Q(source=models.F("target")), name="link_joins_two"),
+            models.CheckConstraint(
+                condition=Q(type__in=("supersedes", "contradicts", "follows")), name="link_type_known"
+            ),
+        ]
+        indexes = [
+            # Undo: what a resolution linked.
+            models.Index(fields=("resolution",), condition=Q(resolution__isnull=False), name="link_by_resolution"),
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.source_id} {self.type} {self.target_id}"
 
 
 class EmbeddingSpace(models.Model):

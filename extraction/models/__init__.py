@@ -2,6 +2,7 @@
 
 from .chats import Batch, BatchMessage, Candidate, ReferenceEnvironment, Resolution, Run, WorkerConversation
 from .documents import Document, DocumentSource, ExtractionVersion, Promotion
+from .review import ReviewSetting
 
 __all__ = [
     "Batch",
@@ -13,6 +14,7 @@ __all__ = [
     "Promotion",
     "ReferenceEnvironment",
     "Resolution",
+    "ReviewSetting",
     "Run",
     "WorkerConversation",
 ]
