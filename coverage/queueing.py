@@ -19,7 +19,8 @@ logger = logging.getLogger(__name__)
 
 CHATS = "chats"
 LIBRARY = "library"
-QUEUES = (CHATS, LIBRARY)
+STEERS = "steers"
+QUEUES = (CHATS, LIBRARY, STEERS)
 
 ENDED = {"finished", "failed", "stopped", "canceled"}
 """Statuses of jobs that are over; their ids may be used again."""

@@ -261,13 +261,32 @@ class Steer(models.Model):
     reason = models.TextField(blank=True)
     created_at = models.DateTimeField(db_default=Now(), editable=False)
     ready_at = models.DateTimeField(null=True, blank=True)
+    # The last offer: when, to which turn as the client names it, and after which message; the marker stands there.
+    offers = models.PositiveIntegerField(default=0)
+    offered_at = models.DateTimeField(null=True, blank=True)
+    offered_turn = models.CharField(max_length=200, blank=True, default="")
+    offered_after = models.CharField(max_length=200, blank=True, default="")
     delivered_at = models.DateTimeField(null=True, blank=True)
+    # Who asked for it to be prepared once more, if anybody did.
+    requested_by = models.CharField(max_length=200, blank=True, default="")
 
     class Meta:
         constraints = [
             models.CheckConstraint(
                 condition=Q(status__in=("preparing", "ready", "offered", "delivered", "empty", "failed")),
                 name="steer_status_known",
+            ),
+            models.CheckConstraint(
+                condition=~Q(status__in=("ready", "offered", "delivered")) | ~Q(text=""), name="steer_offers_something"
+            ),
+            models.CheckConstraint(
+                condition=~Q(status__in=("offered", "delivered")) | Q(offered_at__isnull=False),
+                name="offered_steer_says_when",
+            ),
+            models.CheckConstraint(
+                condition=Q(status="delivered", delivered_at__isnull=False)
+                | (~Q(status="delivered") & Q(delivered_at__isnull=True)),
+                name="delivered_steer_says_when",
             ),
         ]
 

@@ -12,7 +12,7 @@ from django.db import transaction
 from django.utils import timezone
 
 from coverage.models import Chat, Message
-from coverage.queueing import CHATS, enqueue_now, enqueue_on_commit
+from coverage.queueing import STEERS, enqueue_now, enqueue_on_commit
 from coverage.services import lock_chat
 from coverage.view import transcript_view
 
@@ -28,6 +28,10 @@ TOPIC_CHARACTERS = 8000
 
 OFF = "graph context is off for this chat"
 NO_TOPIC = "no topic: the first message has no text"
+
+
+class CannotRepeat(Exception):
+    """This steer cannot be prepared once more; the text says why."""
 
 
 def steer_id(chat_id: UUID) -> UUID:
@@ -56,6 +60,26 @@ def begin(chat_id: UUID) -> Steer | None:
         steer.save(force_insert=True)
         if not reason:
             _enqueue(enqueue_on_commit, steer.pk)
+    return steer
+
+
+def again(chat_id: UUID, actor: str) -> Steer:
+    """Have the steer prepared once more, on the word of staff: after an error, an empty graph, or with what is known since.
+
+    Raises Steer.DoesNotExist, and CannotRepeat when it was offered already or there is nothing that could change.
+    """
+    with transaction.atomic():
+        steer = Steer.objects.select_for_update().get(chat=chat_id)
+        if steer.status == Steer.Status.PREPARING:
+            return steer
+        if steer.status in (Steer.Status.OFFERED, Steer.Status.DELIVERED):
+            raise CannotRepeat(f"the steer is {steer.get_status_display()}: what a client was given does not change")
+        if not steer.topic or not steer.budget:
+            raise CannotRepeat(steer.reason)
+        steer.status, steer.reason, steer.requested_by = Steer.Status.PREPARING, "", actor
+        steer.text, steer.tokens, steer.count, steer.items, steer.ready_at = "", 0, 0, [], None
+        steer.save()
+        _enqueue(enqueue_on_commit, steer.pk)
     return steer
 
 
@@ -125,4 +149,4 @@ def enqueue_waiting() -> int:
 def _enqueue(enqueue: Any, pk: UUID) -> bool | None:
     from .jobs import prepare_steer
 
-    return enqueue(CHATS, prepare_steer, str(pk), job_id=f"steer-{pk}")
+    return enqueue(STEERS, prepare_steer, str(pk), job_id=f"steer-{pk}")

@@ -57,7 +57,18 @@ EXTRACTION_TURN_BATCHES = env.integer("EXTRACTION_TURN_BATCHES", 4, least=1, mos
 # Caps on what is read; 0 is no cap.
 EXTRACTION_TOKENS_PER_RUN = env.integer("EXTRACTION_TOKENS_PER_RUN", 0, least=0, most=10**12)
 EXTRACTION_TOKENS_PER_DAY = env.integer("EXTRACTION_TOKENS_PER_DAY", 0, least=0, most=10**12)
+# In OSII_CURRENCY; none or 0 is no cap.
+EXTRACTION_COST_PER_RUN = env.amount("EXTRACTION_COST_PER_RUN")
+EXTRACTION_COST_PER_DAY = env.amount("EXTRACTION_COST_PER_DAY")
 EXTRACTION_WORKER = env.choice("EXTRACTION_WORKER", ("rules", "llm"), "rules")
+
+# --- Steers ---------------------------------------------------------------------------------------------------------
+
+# Tools that ask the learner something: a steer waits behind their unanswered call.
+OSII_INTERACTIVE_TOOLS = env.strings(
+    "OSII_INTERACTIVE_TOOLS", ["ask", "ask_user", "ask_question", "question", "quiz", "clarify"]
+)
+OSII_STEER_OFFER_SECONDS = env.integer("OSII_STEER_OFFER_SECONDS", 30, least=1, most=3600)
 
 # --- Models --------------------------------------------------------------------------------------------------------
 
@@ -72,6 +83,12 @@ OSII_LLM_MAX_REQUESTS = env.integer("OSII_LLM_MAX_REQUESTS", 60, least=2, most=1
 OSII_LLM_MAX_TOOL_CALLS = env.integer("OSII_LLM_MAX_TOOL_CALLS", 200, least=2, most=5000)
 OSII_LLM_MAX_TOKENS = env.integer("OSII_LLM_MAX_TOKENS", 200_000, least=1000, most=100_000_000)
 OSII_LLM_BATCH_SECONDS = env.integer("OSII_LLM_BATCH_SECONDS", 900, least=10, most=86_400)
+# Per million tokens; None is not known.
+OSII_LLM_PRICE_INPUT = env.amount("OSII_LLM_PRICE_INPUT")
+OSII_LLM_PRICE_OUTPUT = env.amount("OSII_LLM_PRICE_OUTPUT")
+OSII_LLM_PRICE_CACHE_READ = env.amount("OSII_LLM_PRICE_CACHE_READ")
+OSII_LLM_PRICE_CACHE_WRITE = env.amount("OSII_LLM_PRICE_CACHE_WRITE")
+OSII_CURRENCY = env.string("OSII_CURRENCY", "USD")
 
 # --- Django --------------------------------------------------------------------------------------------------------
 
@@ -149,7 +166,7 @@ DATABASES = {"default": database(embedded.database_url())}
 DEFAULT_AUTO_FIELD = "django.db.models.BigAutoField"
 
 # One queue per worker process: a worker on several queues can lose a job that it is killed with.
-RQ_QUEUES = {name: {"URL": embedded.redis_url(), "DEFAULT_TIMEOUT": 3600} for name in ("chats", "library")}
+RQ_QUEUES = {name: {"URL": embedded.redis_url(), "DEFAULT_TIMEOUT": 3600} for name in ("chats", "library", "steers")}
 RQ = {"COMMIT_MODE": "on_db_commit"}
 
 AUTH_PASSWORD_VALIDATORS = [

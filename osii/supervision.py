@@ -59,6 +59,7 @@ def programs() -> dict[str, tuple[str, int]]:
         "web": (web, 1),
         "chats": (f"{python} manage.py work chats", settings.OSII_WORKERS),
         "library": (f"{python} manage.py work library", 1),
+        "steers": (f"{python} manage.py work steers", 1),
         "reconcile": (f"{python} manage.py reconcile --every 30", 1),
     }
 

@@ -9,6 +9,7 @@ from ninja import Router
 from coverage.models import Chat, Message
 from extraction import erasure, repair, services
 from extraction.selectors import chat_coverage
+from graphctx import delivery
 from graphctx.models import Steer
 
 from . import schemas, shapes, uimessages, writes
@@ -143,6 +144,30 @@ def abort(request: ApiRequest, chat_id: UUID) -> HttpResponse:
     """The batch in flight is lost and stays uncovered; what was read before stays."""
     find_chat(request, chat_id)
     return reply({"aborted": services.abort_run(chat_id)})
+
+
+@router.post("/{chat_id}/turn", response={200: schemas.TurnOut, **problems(404, body=True)}, summary="Before a turn")
+def turn(request: ApiRequest, chat_id: UUID, body: schemas.TurnIn = schemas.TurnIn()) -> HttpResponse:  # noqa: B008 - immutable
+    """The steer that this turn's model is to be given, once. Answers at once: null while it is being prepared, while a
+    question waits for its answer, and while another turn holds the offer. Acknowledge it, else it is offered again."""
+    return reply({"steer": shapes.offer(delivery.turn(find_chat(request, chat_id), body.turn))})
+
+
+@router.post(
+    "/{chat_id}/steer/ack",
+    response={200: schemas.AckOut, **problems(404, 409, body=True)},
+    summary="The model was given the steer",
+)
+def acknowledge(request: ApiRequest, chat_id: UUID, body: schemas.AckIn) -> HttpResponse:
+    """From then on it is never offered again, and its marker stands in the transcript. May be repeated."""
+    find_chat(request, chat_id)
+    try:
+        steer = delivery.acknowledge(chat_id, body.steer_id).steer
+    except Steer.DoesNotExist:
+        raise Problem(404, f"The chat has no steer {body.steer_id}.") from None
+    except delivery.NotOffered as error:
+        raise Problem(409, f"It cannot be acknowledged: {error}.") from None
+    return reply({"steer_id": str(steer.pk), "status": steer.status, "delivered_at": shapes.moment(steer.delivered_at)})
 
 
 @router.get("/{chat_id}/context", response={200: schemas.ChatContextOut, **problems(404)}, summary="The chat's context")

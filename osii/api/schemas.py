@@ -15,6 +15,8 @@ from coverage.models import GRAPH_CONTEXT_MAX_TOKENS, GRAPH_CONTEXT_STEP
 from coverage.view import MalformedParts, canonical_json, check_storable
 from graphctx.models import Kind, Level, Proposition
 from graphctx.selection import check_budget
+from osii.links import WORDS
+from osii.propositions import STATES
 
 BUDGETS = list(range(0, GRAPH_CONTEXT_MAX_TOKENS + 1, GRAPH_CONTEXT_STEP))
 MAX_OPAQUE = 4000
@@ -78,6 +80,9 @@ class SettingsIn(Strict):
     graph_context_tokens: Budget = Field(None, description="Tokens of prior knowledge that the chat may start with.")
     model: ModelName | None = Field(None, description="Stored as it is.")
     thinking: Opaque = Field(None, description="Stored as it is.")
+    interactive_tools: list[Annotated[Text, Field(min_length=1, max_length=200)]] | None = Field(
+        None, max_length=50, description="Tools that ask the learner something, beside those of the server's settings."
+    )
 
     def given(self) -> dict[str, Any]:
         return {name: getattr(self, name) for name in self.model_fields_set}
@@ -106,6 +111,21 @@ class RereadIn(Strict):
     message_id: Text | None = None
 
 
+class TurnIn(Strict):
+    """The turn that is about to begin."""
+
+    turn: Annotated[Text, Field(max_length=200)] = Field(
+        "",
+        description="The client's own name of this turn: a repeated request under the same one gets the same answer.",
+    )
+
+
+class AckIn(Strict):
+    """Which steer the model was given."""
+
+    steer_id: UUID
+
+
 class ContextIn(Strict):
     """A topic, as the first message of a chat would give it."""
 
@@ -119,10 +139,15 @@ class PropositionQuery(Strict):
 
     learner: LearnerName | None = None
     q: Annotated[Text, Field(max_length=500)] = Field("", description="Text that the claim contains, in any case.")
-    mode: Literal["text"] = "text"
+    mode: Literal["text", "meaning"] = Field(
+        "text", description="How q is searched: as a text, or by meaning within one learner's graph, nearest first."
+    )
     kind: Literal[*Kind.values] | None = None
     level: Literal[*Level.values, "none"] | None = Field(None, description="The level of the latest live evidence.")
-    state: Literal[*Proposition.State.values] | None = None
+    state: Literal[*STATES] | None = Field(
+        None, description="`no_evidence`: live, and none of its evidence still stands."
+    )
+    chat: UUID | None = Field(None, description="Only what has evidence in this chat.")
     cursor: Annotated[Text, Field(max_length=200)] | None = Field(None, description="next_cursor of the page before.")
     limit: int = Field(50, ge=1, le=200)
 
@@ -149,6 +174,7 @@ class SettingsOut(Schema):
     graph_context_tokens: int
     model: str | None
     thinking: Any
+    interactive_tools: list[str] | None
 
 
 class ChatOut(Schema):
@@ -275,6 +301,23 @@ class ContextOut(Schema):
     block: str
 
 
+class SteerOut(Schema):
+    id: UUID
+    text: str = Field(description="The exact block, to be put before the model as it is.")
+    tokens: int
+    count: int
+
+
+class TurnOut(Schema):
+    steer: SteerOut | None
+
+
+class AckOut(Schema):
+    steer_id: UUID
+    status: Literal["delivered"]
+    delivered_at: str
+
+
 class ChatContextOut(ContextOut):
     status: Literal["none", "preparing", "ready", "offered", "delivered", "empty", "failed"]
     reason: str = Field(description="Why there is no block, where there is none.")
@@ -298,7 +341,9 @@ class InstanceOut(Schema):
 
 
 class LinkOut(Schema):
-    type: str
+    """How the proposition stands to another of the same learner."""
+
+    type: Literal[*WORDS]
     proposition_id: UUID
 
 
@@ -309,6 +354,7 @@ class PropositionOut(Schema):
     kind: Literal[*Kind.values]
     level: Literal[*Level.values] | None
     state: Literal[*Proposition.State.values]
+    similarity: float | None = Field(None, description="Cosine to q; there with mode=meaning only.")
     instances: list[InstanceOut]
     links: list[LinkOut]
 

@@ -12,7 +12,9 @@ from coverage.models import Chat, Message
 from coverage.services import PutResult
 from extraction.erasure import Fate
 from extraction.models import Run
+from graphctx import markers
 from graphctx.models import Instance, Proposition, Steer
+from osii.links import Relation
 
 
 def reply(body: Mapping[str, Any], status: int = 200) -> HttpResponse:
@@ -42,6 +44,7 @@ def settings(row: Chat) -> dict[str, Any]:
         "graph_context_tokens": row.graph_context_tokens,
         "model": row.settings.get("model"),
         "thinking": row.settings.get("thinking"),
+        "interactive_tools": row.settings.get("interactive_tools"),
     }
 
 
@@ -54,8 +57,14 @@ def message(row: Mapping[str, Any]) -> dict[str, Any]:
 def transcript(row: Chat) -> dict[str, Any]:
     """The chat with the messages on its active path, in order."""
     stored = Message.objects.filter(chat=row, position__isnull=False).order_by("position")
-    messages = stored.values("message_id", "role", "parts", "metadata")
-    return {**chat(row), "messages": [message(values) for values in messages]}
+    messages = [message(values) for values in stored.values("message_id", "role", "parts", "metadata")]
+    return {**chat(row), "messages": markers.compose(messages, Steer.objects.filter(chat=row).first())}
+
+
+def offer(steer: Steer | None) -> dict[str, Any] | None:
+    if steer is None:
+        return None
+    return {"id": str(steer.pk), "text": steer.text, "tokens": steer.tokens, "count": steer.count}
 
 
 def put(chat_id: UUID, result: PutResult) -> dict[str, Any]:
@@ -110,8 +119,8 @@ def chat_context(row: Chat, steer: Steer | None) -> dict[str, Any]:
     }
 
 
-def proposition(row: Proposition, instances: Iterable[Instance]) -> dict[str, Any]:
-    """A proposition with its evidence; ``latest_level`` must be annotated."""
+def proposition(row: Proposition, instances: Iterable[Instance], links: Iterable[Relation]) -> dict[str, Any]:
+    """A proposition with its evidence and links; ``latest_level`` must be annotated."""
     return {
         "id": str(row.pk),
         "learner": row.learner.name,
@@ -120,7 +129,7 @@ def proposition(row: Proposition, instances: Iterable[Instance]) -> dict[str, An
         "level": row.latest_level,
         "state": row.state,
         "instances": [_instance(instance) for instance in instances],
-        "links": [],
+        "links": [{"type": link.word, "proposition_id": str(link.other)} for link in links],
     }
 
 

@@ -7,6 +7,7 @@ from typing import Any
 from coverage.importers.values import parse_time
 from coverage.models import Message
 from coverage.services import IncomingMessage, check_message
+from graphctx.markers import without_markers
 
 from .problems import Problem, field_error, invalid
 
@@ -63,7 +64,8 @@ def _message(value: dict[str, Any]) -> IncomingMessage:
     return IncomingMessage(
         message_id=value.get("id"),
         role=value.get("role"),
-        parts=value.get("parts"),
+        # A transcript that was read here comes back with the steer's marker, which is no part of the message.
+        parts=without_markers(value.get("parts")),
         metadata={} if metadata is None else metadata,
         said_at=parse_time(said if said is not None else value.get("createdAt")),
     )

@@ -9,9 +9,10 @@ from django.db import transaction
 from coverage.ids import new_id
 from coverage.models import Chat, Learner, Message
 from coverage.services import IncomingMessage, PutResult, lock_chat, put_messages, update_chat
-from graphctx import steers
+from graphctx import questions, steers
 
-OPAQUE = ("model", "thinking")
+STORED = ("model", "thinking", questions.SETTING)
+"""Settings kept as they are in the chat's JSON; null takes one away."""
 
 
 class BudgetFixed(Exception):
@@ -23,7 +24,7 @@ def begin_chat(learner: Learner, chat_id: UUID | None, title: str, settings: Map
 
     Raises Chat.DoesNotExist when the id belongs to someone else.
     """
-    values = {"learner": learner, "title": title, "settings": {k: settings[k] for k in OPAQUE if k in settings}}
+    values = {"learner": learner, "title": title, "settings": {k: settings[k] for k in STORED if k in settings}}
     if "graph_context_tokens" in settings:
         values["graph_context_tokens"] = settings["graph_context_tokens"]
     chat, made = Chat.objects.get_or_create(pk=chat_id or new_id(), defaults=values)
@@ -39,7 +40,7 @@ def change_settings(chat_id: UUID, given: Mapping[str, Any]) -> Chat:
         budget = given.get("graph_context_tokens", chat.graph_context_tokens)
         if budget != chat.graph_context_tokens and Message.objects.filter(chat=chat).exists():
             raise BudgetFixed
-        opaque = chat.settings | {name: given[name] for name in OPAQUE if name in given}
+        opaque = chat.settings | {name: given[name] for name in STORED if name in given}
         update_chat(chat, {"graph_context_tokens": budget, "settings": opaque})
     return chat
 

@@ -17,6 +17,7 @@ urlpatterns = [
     path("chats/<uuid:chat_id>/live/", chats.chat_live, name="chat-live"),
     path("chats/<uuid:chat_id>/extract/", chats.chat_extract, name="chat-extract"),
     path("chats/<uuid:chat_id>/abort/", chats.chat_abort, name="chat-abort"),
+    path("chats/<uuid:chat_id>/steer/", chats.chat_steer, name="chat-steer"),
     path("chats/<uuid:chat_id>/reread/", repair.chat_reread, name="chat-reread"),
     path("chats/<uuid:chat_id>/purge/", repair.chat_purge, name="chat-purge"),
     path("chats/<uuid:chat_id>/batches/", batches.chat_batches, name="chat-batches"),

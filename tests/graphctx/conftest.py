@@ -27,6 +27,11 @@ SOLAR = [
 ]
 
 
+def source_chat(learner_id: UUID) -> Chat:
+    """The chat of this learner that evidence stands in when a test names none: every instance has a source."""
+    return Chat.objects.get_or_create(learner_id=learner_id, source="test", external_id="evidence")[0]
+
+
 def add_evidence(
     proposition: Proposition,
     level: str | None = None,
@@ -38,7 +43,7 @@ def add_evidence(
 ) -> Instance:
     order = Instance.objects.filter(proposition=proposition).count()
     return Instance.objects.create(
-        proposition=proposition, chat=chat, message_id=f"m{order}", position=position, char_start=order,
+        proposition=proposition, chat=chat or source_chat(proposition.learner_id), message_id=f"m{order}", position=position, char_start=order,
         char_end=order + 1, quote="q", level=level, speaker="user", occurred_at=occurred_at, live=live,
     )  # fmt: skip
 

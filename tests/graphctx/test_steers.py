@@ -56,7 +56,7 @@ def test_it_is_enqueued_once_and_on_commit(chat: Chat, monkeypatch, django_captu
         assert steers.begin(chat.pk).pk == first.pk
     ((queue, job, argument), options) = jobs_put[0]
     assert len(jobs_put) == 1
-    assert (queue, job, argument) == ("chats", jobs.prepare_steer, str(first.pk))
+    assert (queue, job, argument) == ("steers", jobs.prepare_steer, str(first.pk))
     assert options == {"job_id": f"steer-{first.pk}"}
 
 
@@ -141,11 +141,11 @@ def test_a_worker_that_comes_second_does_not_overwrite(chat: Chat, learner: Lear
     original = steers.select
 
     def overtaken(*args) -> object:
-        Steer.objects.filter(pk=steer.pk).update(status=Steer.Status.DELIVERED, text="delivered meanwhile")
+        Steer.objects.filter(pk=steer.pk).update(status=Steer.Status.READY, text="prepared meanwhile")
         return original(*args)
 
     monkeypatch.setattr(steers, "select", overtaken)
-    assert steers.prepare(steer.pk).text == "delivered meanwhile"
+    assert steers.prepare(steer.pk).text == "prepared meanwhile"
 
 
 def test_an_empty_graph_is_recorded_as_such(chat: Chat) -> None:

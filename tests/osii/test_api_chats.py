@@ -50,7 +50,7 @@ def test_beginning_a_chat(ada: Caller) -> None:
         "learner": "Ada",
         "title": "Metals",
         "source": "api",
-        "settings": settings,
+        "settings": settings | {"interactive_tools": None},
         "started_at": None,
         "finished_at": None,
         "created_at": row.created_at.isoformat(),
@@ -80,13 +80,14 @@ def test_staff_name_the_learner_and_a_new_name_makes_one() -> None:
 def test_settings_change_by_field(ada: Caller) -> None:
     chat_id = ada.begin(settings={"model": "m"})
     url = f"/chats/{chat_id}/settings"
-    defaults = {"graph_context_tokens": 1024, "model": "m", "thinking": None}
+    defaults = {"graph_context_tokens": 1024, "model": "m", "thinking": None, "interactive_tools": None}
     assert ada.put(url, {}).body == defaults
     assert ada.put(url, {"thinking": "deep"}).body == defaults | {"thinking": "deep"}
     assert ada.put(url, {"graph_context_tokens": 0, "model": None}).body == {
         "graph_context_tokens": 0,
         "model": None,
         "thinking": "deep",
+        "interactive_tools": None,
     }
 
 
@@ -100,6 +101,7 @@ def test_the_budget_is_fixed_by_the_first_message(ada: Caller) -> None:
         "graph_context_tokens": 1024,
         "model": None,
         "thinking": None,
+        "interactive_tools": None,
     }
     assert ada.put(url, {"graph_context_tokens": 1024, "model": "m"}).body["model"] == "m"
 
@@ -402,5 +404,5 @@ def test_the_queries_of_a_route_do_not_grow_with_the_chat(ada: Caller, rq_connec
             }
         )
     assert counts[0] == counts[1]
-    assert counts[0]["transcript"] == 3  # the token, the chat, its messages
+    assert counts[0]["transcript"] == 4  # the token, the chat, its messages, its steer
     assert counts[0]["coverage"] == 3

@@ -4,7 +4,18 @@ import logging
 
 from django.conf import settings
 
+from coverage.queueing import STEERS
 from osii import console
+
+
+def warm_embedder() -> None:
+    """Load the model before the first steer asks for it; a model that cannot be used is told by each steer itself."""
+    from graphctx.embedding import EmbeddingError, get_embedder
+
+    try:
+        get_embedder().embed_query("warm")
+    except EmbeddingError as error:
+        logging.getLogger(__name__).warning("Steers will fail until the embedder can be used: %s", error)
 
 
 class Command(console.Command):
@@ -21,6 +32,8 @@ class Command(console.Command):
     def run(self, *, queue, burst, **options):
         from osii import workers
 
+        if queue == STEERS:
+            warm_embedder()
         worker = workers.worker(queue)
         quiet = options["verbosity"] < 2
         worker.work(burst=burst, logging_level=logging.WARNING if quiet else logging.INFO)

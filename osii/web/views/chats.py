@@ -9,10 +9,12 @@ from django.http import HttpResponse
 from django.shortcuts import redirect, render
 from django.views.decorators.http import require_POST, require_safe
 
+from coverage import summaries
 from coverage.models import Chat, Message
 from extraction import services
 from extraction.models import Run
 from extraction.selectors import chat_coverage
+from graphctx import steers
 from graphctx.models import Steer
 from osii.web import selectors
 from osii.web.access import PageRequest, get_chat, staff_action, staff_page
@@ -21,6 +23,7 @@ from osii.web.listing import render_list
 from osii.web.live import ChatState, read_state, state_context
 from osii.web.paging import MESSAGES_PER_PAGE, page_of
 from osii.web.readings import readings
+from osii.web.steers import steer_card
 from osii.web.transcript import blocks
 
 
@@ -29,9 +32,12 @@ from osii.web.transcript import blocks
 def chats(request: PageRequest) -> HttpResponse:
     form = ChatFilter(request.GET)
     form.is_valid()
+    summaries.fill()
     page = page_of(request, selectors.listed_chats(**form.chosen()))
-    page.object_list = selectors.add_coverage(page.object_list)
-    context = {"form": form, "page": page, "filtered": form.filters() > 0}
+    page.object_list = selectors.with_coverage(page.object_list)
+    # What is to be summarised and is beyond what the list computes in place.
+    missing = max(0, summaries.outdated() - summaries.IN_PLACE)
+    context = {"form": form, "page": page, "filtered": form.filters() > 0, "missing": missing}
     return render_list(request, "chats/chats_page.html", "chats/chat_table.html", context)
 
 
@@ -44,7 +50,7 @@ def chat(request: PageRequest, chat_id: UUID) -> HttpResponse:
     context = {
         **_page_context(row, state, page),
         "shelved": Message.objects.filter(chat=row, position__isnull=True).count(),
-        "steer": Steer.objects.filter(chat=row).first(),
+        "card": steer_card(row, [one.message_id for one in state.rows]),
     }
     return render(request, "chats/chat_page.html", context)
 
@@ -116,6 +122,21 @@ def chat_extract(request: PageRequest, chat_id: UUID) -> HttpResponse:
         messages.success(
             request, f"The run for {'the rest' if run.mode == Run.Mode.REST else 'what is due'} is {run.status}."
         )
+    return redirect("chat", chat_id=chat_id)
+
+
+@require_POST
+@staff_action("graphctx.change_steer")
+def chat_steer(request: PageRequest, chat_id: UUID) -> HttpResponse:
+    """Have the chat's steer prepared once more."""
+    row = get_chat(chat_id)
+    try:
+        steers.again(row.pk, request.user.get_username())
+        messages.success(request, "The steer is being prepared once more.")
+    except steers.CannotRepeat as error:
+        messages.error(request, f"The steer stays as it is: {error}.")
+    except Steer.DoesNotExist:
+        messages.error(request, "This chat has no steer: it was imported, or had begun before one could be made.")
     return redirect("chat", chat_id=chat_id)
 
 
