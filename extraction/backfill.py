@@ -22,8 +22,8 @@ from .jobs import enqueue_runs
 from .locking import with_many_locked
 from .models import Batch, Resolution, Run
 from .selectors import EXTRACTABLE, IN_FLIGHT, PARKED, coverage_of_chats, with_states
+from .services import check_worker
 from .spending import day_is_spent
-from .workers import worker_names
 
 GROUP = 500
 """Chats that are looked at and locked together."""
@@ -42,15 +42,14 @@ class Requested:
     made: bool
 
 
-def request_all(mode: str, worker: str) -> Iterator[tuple[int, list[Requested]]]:
+def request_all(mode: str, worker: str, model: str = "") -> Iterator[tuple[int, list[Requested]]]:
     """Request a run for every chat with something to read, group by group; yields how many chats were looked at, and what
     was requested among them.
 
     Stopping in between loses nothing, and calling again joins the runs that are active. Raises ValueError for an unknown
-    worker.
+    worker or model.
     """
-    if worker not in worker_names():
-        raise ValueError(f"there is no extract worker {worker!r}; known: {', '.join(worker_names())}")
+    check_worker(worker, model)
     ids = Chat.objects.order_by("updated_at", "pk").values_list("pk", flat=True).iterator(chunk_size=5000)
     while group := list(islice(ids, GROUP)):
         rest = mode == Run.Mode.REST
@@ -59,11 +58,11 @@ def request_all(mode: str, worker: str) -> Iterator[tuple[int, list[Requested]]]
             for row in coverage_of_chats(group)
             if (row["uncovered_tokens"] if rest else row["due"])
         }
-        runs = request_runs([chat for chat in group if chat in titles], mode, worker)
+        runs = request_runs([chat for chat in group if chat in titles], mode, worker, model)
         yield len(group), [Requested(run.chat_id, titles[run.chat_id], run, made) for run, made in runs]
 
 
-def request_runs(chat_ids: Sequence[UUID], mode: str, worker: str) -> list[tuple[Run, bool]]:
+def request_runs(chat_ids: Sequence[UUID], mode: str, worker: str, model: str = "") -> list[tuple[Run, bool]]:
     """The active run of each of these chats and whether it was made now, in one transaction; enqueued in the given order.
 
     "rest" widens an active run that was only "due". A chat that was erased meanwhile is left out.
@@ -77,7 +76,8 @@ def request_runs(chat_ids: Sequence[UUID], mode: str, worker: str) -> list[tuple
         if mode == Run.Mode.REST:
             Run.objects.filter(pk__in=[run.pk for run in active.values()]).update(mode=mode)
         now = timezone.now()
-        made = [Run(chat_id=pk, mode=mode, worker=worker, queued_at=now) for pk in there if pk not in active]
+        values = {"mode": mode, "worker": worker, "model": model, "queued_at": now}
+        made = [Run(chat_id=pk, **values) for pk in there if pk not in active]
         Run.objects.bulk_create(made)
         transaction.on_commit(lambda: enqueue_runs(made), robust=True)
         runs = active | {run.chat_id: run for run in made}

@@ -15,7 +15,7 @@ from coverage.models import Chat, Message
 
 from .models import Batch, BatchMessage, Run
 from .selectors import EXTRACTABLE, PARKED, MessageState, due_tokens, message_states
-from .workers import get_worker
+from .workers import as_recorded, get_worker
 
 CONTEXT_SHARE = 5
 """Read-only context takes at most this fraction (1 in 5) of the chunk budget."""
@@ -112,7 +112,8 @@ def _reopen(batch: Batch, run: Run) -> Batch:
     batch.attempt += 1
     batch.attempt_token = uuid.uuid4()
     batch.worker = run.worker
-    batch.worker_version = get_worker(run.worker).version
+    for column, value in _reader(run).items():
+        setattr(batch, column, value)
     batch.finished_at = None
     batch.save()
     return batch
@@ -127,7 +128,7 @@ def _create(run: Run, chat: Chat, group: Sequence[MessageState | BatchMessage], 
         last_position=group[-1].position,
         tokens=sum(row.tokens for row in group),
         worker=run.worker,
-        worker_version=get_worker(run.worker).version,
+        **_reader(run),
         **more,
     )
     BatchMessage.objects.bulk_create(
@@ -143,6 +144,11 @@ def _create(run: Run, chat: Chat, group: Sequence[MessageState | BatchMessage], 
         for order, row in enumerate(group, start=1)
     )
     return batch
+
+
+def _reader(run: Run) -> dict[str, Any]:
+    """What reads the run's batches now, as a batch records it."""
+    return as_recorded(get_worker(run.worker, run.model))
 
 
 def split(batch: Batch, run: Run, chat: Chat, why: str = "half of a batch that was too large") -> bool:

@@ -20,12 +20,21 @@ from coverage.models import Chat, Message
 from coverage.services import lock_chat
 
 from . import environment, planning, spending
+from .features import EXTRACT_WORKER
 from .leases import Lease, LeaseLost, RunAborted, WorkerStopping, claim
 from .merge import checkpoint
 from .models import Batch, ReferenceEnvironment, Run, WorkerConversation
 from .staging import BatchStaging
 from .tools import ExploreTools
-from .workers import BatchFailed, BatchTooLarge, ExtractWorker, WorkerReport, WorkerUnavailable, get_worker
+from .workers import (
+    BatchFailed,
+    BatchTooLarge,
+    ExtractWorker,
+    WorkerReport,
+    WorkerUnavailable,
+    as_recorded,
+    get_worker,
+)
 
 logger = logging.getLogger(__name__)
 
@@ -103,7 +112,9 @@ def _snapshot(batch: Batch, chat: Chat) -> None:
 
 
 def _execute_batch(batch: Batch, lease: Lease) -> None:
-    worker = get_worker(batch.worker)
+    worker = get_worker(batch.worker, batch.run.model)
+    if hasattr(worker, "allow"):
+        worker.allow(spending.allowance(batch.run_id))
     staging = BatchStaging(batch)
     content = batch.environment.content
     tools = ExploreTools(content, staging)
@@ -149,13 +160,15 @@ def _record(batch: Batch, tools: ExploreTools, worker: ExtractWorker) -> None:
     report = getattr(worker, "report", WorkerReport())
     try:
         with transaction.atomic():
+            spending.record_use(batch, EXTRACT_WORKER, report)
             ours = Batch.objects.filter(pk=batch.pk, attempt=batch.attempt)
-            if not ours.update(usage=_spent(batch, tools, worker), refusals=tools.refusals) or not report.conversation:
+            used = {"usage": _spent(batch, tools, worker), "refusals": tools.refusals, **as_recorded(worker)}
+            if not ours.update(**used) or not report.conversation:
                 return
             WorkerConversation.objects.create(
                 batch=batch,
                 attempt=batch.attempt,
-                worker_version=batch.worker_version,
+                worker_version=worker.version,
                 entries=report.conversation,
                 usage=report.usage,
             )

@@ -16,11 +16,12 @@ from coverage.models import Chat
 from coverage.services import lock_chat, settle
 
 from .jobs import enqueue_run
+from .llm.choice import model_names
 from .locking import with_runs_locked
 from .models import Batch, Run
 from .planning import abandon_open_batches, split
 from .selectors import due_tokens, message_states
-from .workers import worker_names
+from .workers import check_model
 
 
 def finish_chat(chat_id: UUID) -> Run | None:
@@ -38,29 +39,38 @@ def finish_chat(chat_id: UUID) -> Run | None:
         return _request(chat, Run.Mode.DUE, settings.EXTRACTION_WORKER, enqueue=True)
 
 
-def request_run(chat_id: UUID, mode: str = Run.Mode.DUE, worker: str | None = None, *, enqueue: bool = True) -> Run:
+def request_run(
+    chat_id: UUID, mode: str = Run.Mode.DUE, worker: str | None = None, model: str = "", *, enqueue: bool = True
+) -> Run:
     """The active run of this chat, made if there is none; "rest" widens an active run that was only "due".
 
-    With ``enqueue=False`` the caller executes the run itself. Raises ValueError for an unknown mode or worker.
+    ``model`` names the model of a worker that takes one; empty is the default one. With ``enqueue=False`` the caller
+    executes the run itself. Raises ValueError for an unknown mode, worker or model.
     """
     worker = worker or settings.EXTRACTION_WORKER
     if mode not in Run.Mode.values:
         raise ValueError(f"mode must be one of {', '.join(Run.Mode.values)}; not {mode!r}")
-    if worker not in worker_names():
-        raise ValueError(f"there is no extract worker {worker!r}; known: {', '.join(worker_names())}")
+    check_worker(worker, model)
 
     def request(chat: Chat) -> Run:
         if mode == Run.Mode.REST:
             settle(chat)
-        return _request(chat, mode, worker, enqueue=enqueue)
+        return _request(chat, mode, worker, model, enqueue=enqueue)
 
     return with_runs_locked(chat_id, request)
 
 
-def _request(chat: Chat, mode: str, worker: str, *, enqueue: bool) -> Run:
+def check_worker(worker: str, model: str = "") -> None:
+    """Raises ValueError when there is no such worker, or it knows no such model."""
+    check_model(worker, model)
+    if model and model not in model_names():
+        raise ValueError(f"there is no model {model!r}; known: {', '.join(model_names()) or 'none'}")
+
+
+def _request(chat: Chat, mode: str, worker: str, model: str = "", *, enqueue: bool) -> Run:
     run = Run.objects.filter(chat=chat, status__in=Run.ACTIVE).first()
     if run is None:
-        run = Run.objects.create(chat=chat, mode=mode, worker=worker)
+        run = Run.objects.create(chat=chat, mode=mode, worker=worker, model=model)
         if enqueue:
             enqueue_run(run)
     elif mode == Run.Mode.REST and run.mode != mode:
@@ -85,7 +95,8 @@ def _retry_run(run: Run, chat: Chat) -> bool:
         return False
     if Run.objects.filter(chat=chat, queued_at__gt=run.queued_at).exists():
         return False
-    enqueue_run(Run.objects.create(chat=chat, mode=run.mode, worker=run.worker, retries=run.retries + 1))
+    again = {"mode": run.mode, "worker": run.worker, "model": run.model, "retries": run.retries + 1}
+    enqueue_run(Run.objects.create(chat=chat, **again))
     return True
 
 

@@ -1,21 +1,42 @@
-"""Caps on the tokens that are read: per run, and per day. What was spent is derived from the batches, never counted up.
+"""Caps on what is read: in tokens and in money, per run and per day. What was spent is derived from rows, never counted up.
 
-A batch costs its tokens once per attempt. A batch begins only while the cap is not reached, so each worker may pass a cap
-by at most the batch that it is in.
+A batch costs its tokens once per attempt; what a model was paid stands in the lines of ``ModelUse``. A batch begins only
+while no cap is reached, so each worker may pass a cap on tokens by at most the batch that it is in. Money is also looked at
+before each request: there a cap is passed by one request, and ends the batch.
 """
 
 from datetime import timedelta
+from decimal import Decimal
+from typing import Any
 from uuid import UUID
 
 from django.conf import settings
-from django.db.models import F, Sum
+from django.db.models import F, Q, Sum
 from django.db.models.functions import Coalesce
 from django.utils import timezone
 
-from .models import Batch
+from .models import Batch, ModelUse
+from .workers import Allowance, WorkerReport
 
 DAY = timedelta(days=1)
 ENDED = (Batch.Status.SUCCEEDED, Batch.Status.FAILED, Batch.Status.PARKED)
+COUNTED = ("requests", "retries", "input_tokens", "output_tokens", "cache_read_tokens", "cache_write_tokens")
+NOTHING = Decimal(0)
+
+
+def record_use(batch: Batch, agent: str, report: WorkerReport) -> None:
+    """Append what an agent used of a model in this attempt; nothing where it sent no request."""
+    if report.model is None or not report.usage["requests"]:
+        return
+    ModelUse.objects.create(
+        batch=batch,
+        run=batch.run_id,
+        attempt=batch.attempt,
+        agent=agent,
+        model=report.model,
+        usage={name: report.usage[name] for name in COUNTED if report.usage[name]},
+        cost=report.cost,
+    )
 
 
 def spent_by_run(run_id: UUID) -> int:
@@ -33,22 +54,79 @@ def _tokens(**which: object) -> int:
     return Batch.objects.filter(status__in=ENDED, **which).aggregate(cost=cost)["cost"]
 
 
+def cost_of_run(run_id: UUID) -> Decimal:
+    """What this run paid for models so far, as far as prices are known."""
+    return _cost(Q(run=run_id))
+
+
+def cost_in_a_day() -> Decimal:
+    """What was paid for models in the last 24 hours, as far as prices are known."""
+    return _cost(Q(created_at__gt=timezone.now() - DAY))
+
+
+def _cost(which: Q) -> Decimal:
+    return ModelUse.objects.filter(which).aggregate(cost=Sum("cost"))["cost"] or NOTHING
+
+
+def allowance(run_id: UUID) -> Allowance | None:
+    """What a batch of this run may cost from now on; None without a cap on money."""
+    left = []
+    if settings.EXTRACTION_COST_PER_RUN:
+        left.append(_left(settings.EXTRACTION_COST_PER_RUN, cost_of_run(run_id), "EXTRACTION_COST_PER_RUN"))
+    if settings.EXTRACTION_COST_PER_DAY:
+        left.append(_left(settings.EXTRACTION_COST_PER_DAY, cost_in_a_day(), "EXTRACTION_COST_PER_DAY"))
+    return min(left, key=lambda one: one.amount, default=None)
+
+
+def _left(cap: Decimal, spent: Decimal, name: str) -> Allowance:
+    return Allowance(max(NOTHING, cap - spent), name)
+
+
 def run_is_spent(run_id: UUID) -> str:
     """Why this run may begin no further batch; empty when it may."""
     cap = settings.EXTRACTION_TOKENS_PER_RUN
-    spent = spent_by_run(run_id) if cap else 0
-    if not cap or spent < cap:
-        return ""
-    return f"stopped at its cap: it read {spent:,} tokens, and EXTRACTION_TOKENS_PER_RUN is {cap:,}; the rest is unread"
+    if cap and (spent := spent_by_run(run_id)) >= cap:
+        return f"stopped at its cap: it read {spent:,} tokens, and EXTRACTION_TOKENS_PER_RUN is {cap:,}; the rest is unread"
+    most = settings.EXTRACTION_COST_PER_RUN
+    if most and (paid := cost_of_run(run_id)) >= most:
+        return f"stopped at its cap: it cost {money(paid)}, and EXTRACTION_COST_PER_RUN is {money(most)}; the rest is unread"
+    return ""
 
 
 def day_is_spent() -> str:
     """Why no run may begin a batch now; empty when one may."""
     cap = settings.EXTRACTION_TOKENS_PER_DAY
-    spent = spent_in_a_day() if cap else 0
-    if not cap or spent < cap:
-        return ""
-    return (
-        f"runs wait for the daily cap: {spent:,} tokens were read in the last 24 hours, "
-        f"and EXTRACTION_TOKENS_PER_DAY is {cap:,}"
-    )
+    if cap and (spent := spent_in_a_day()) >= cap:
+        return (
+            f"runs wait for the daily cap: {spent:,} tokens were read in the last 24 hours, "
+            f"and EXTRACTION_TOKENS_PER_DAY is {cap:,}"
+        )
+    most = settings.EXTRACTION_COST_PER_DAY
+    if most and (paid := cost_in_a_day()) >= most:
+        return (
+            f"runs wait for the daily cap: models cost {money(paid)} in the last 24 hours, "
+            f"and EXTRACTION_COST_PER_DAY is {money(most)}"
+        )
+    return ""
+
+
+def money(amount: Decimal) -> str:
+    """An amount in the currency of the prices, to a hundredth, or to the first digits that say something."""
+    places = 2 if not amount or amount >= Decimal("0.1") else 4 if amount >= Decimal("0.001") else 6
+    return f"{amount:,.{places}f} {settings.OSII_CURRENCY}"
+
+
+def total_use(uses: Any) -> dict[str, Any]:
+    """Requests, tokens in and out, and the cost of a queryset of uses; ``cost`` is None where no price is known.
+
+    ``unpriced`` says how many of them have no known cost, so that a sum is not taken for all.
+    """
+    rows = list(uses.values_list("usage", "cost"))
+    costs = [cost for _, cost in rows if cost is not None]
+    return {
+        "requests": sum(usage.get("requests", 0) for usage, _ in rows),
+        "input_tokens": sum(usage.get("input_tokens", 0) for usage, _ in rows),
+        "output_tokens": sum(usage.get("output_tokens", 0) for usage, _ in rows),
+        "cost": sum(costs, NOTHING) if costs else None,
+        "unpriced": len(rows) - len(costs),
+    }

@@ -2,11 +2,13 @@
 
 Each reader names its variable, and a wrong value raises ImproperlyConfigured with that name, the value (never for
 secrets) and what is allowed. An empty value counts as not set. Only `osii.settings` and the embedded services, which
-must work before settings are loaded, read the environment.
+must work before settings are loaded, read the environment; but for the keys of models that the admin names, which are
+looked up when they are used (`extraction.llm.choice`).
 """
 
 import os
 import re
+from decimal import Decimal
 from pathlib import Path
 from urllib.parse import urlsplit
 
@@ -44,6 +46,16 @@ def integer(name: str, default: int, *, least: int, most: int) -> int:
     if not value.isascii() or not value.isdecimal() or not least <= int(value) <= most:
         raise wrong(name, value, f"a whole number from {least} to {most}")
     return int(value)
+
+
+def amount(name: str) -> Decimal | None:
+    """An amount of money, not negative; None when the variable is not set."""
+    value = string(name)
+    if not value:
+        return None
+    if not re.fullmatch(r"\d{1,9}(\.\d{1,6})?", value, re.ASCII):
+        raise wrong(name, value, "an amount of money like 2.50, from 0, with at most six decimals")
+    return Decimal(value)
 
 
 def boolean(name: str, *, default: bool) -> bool:

@@ -60,6 +60,9 @@ EXTRACTION_TOKENS_PER_DAY = env.integer("EXTRACTION_TOKENS_PER_DAY", 0, least=0,
 # In OSII_CURRENCY; none or 0 is no cap.
 EXTRACTION_COST_PER_RUN = env.amount("EXTRACTION_COST_PER_RUN")
 EXTRACTION_COST_PER_DAY = env.amount("EXTRACTION_COST_PER_DAY")
+# In OSII_CURRENCY; None is no cap.
+EXTRACTION_COST_PER_RUN = env.amount("EXTRACTION_COST_PER_RUN")
+EXTRACTION_COST_PER_DAY = env.amount("EXTRACTION_COST_PER_DAY")
 EXTRACTION_WORKER = env.choice("EXTRACTION_WORKER", ("rules", "llm"), "rules")
 
 # --- Steers ---------------------------------------------------------------------------------------------------------

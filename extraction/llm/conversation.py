@@ -25,6 +25,7 @@ from . import failures, prompt
 from .arguments import call_tool
 from .endpoint import Endpoint
 from .limits import Limits
+from .prices import Prices
 from .probe import probe
 from .retrying import Retrying
 from .toolset import UNLIMITED, SessionExplore
@@ -47,10 +48,11 @@ class _Call:
 class Conversation:
     """Lets the model explore one environment. Call ``hold`` once; ``report()`` tells what it cost, however it ended."""
 
-    def __init__(self, endpoint: Endpoint, tools: ExploreTools, limits: Limits) -> None:
+    def __init__(self, endpoint: Endpoint, tools: ExploreTools, limits: Limits, prices: Prices | None = None) -> None:
         self._endpoint = endpoint
         self._tools = tools
         self._limits = limits
+        self._prices = prices or Prices()
         self._finished = False
         self._stopped = False
         self._inbox: queue.SimpleQueue[_Call | None] = queue.SimpleQueue()
@@ -118,13 +120,18 @@ class Conversation:
     def report(self) -> WorkerReport:
         """What was spent and said. ``usage`` counts every request sent, repeated ones included."""
         report = WorkerReport(conversation=transcript([*self._messages, *self._unsent]))
-        report.usage.update(
-            requests=self._retrying.requests,
-            retries=self._retrying.retries,
-            input_tokens=self._usage.input_tokens,
-            output_tokens=self._usage.output_tokens,
-        )
+        report.usage.update(self._spent())
         return report
+
+    def _spent(self) -> dict[str, int]:
+        return {
+            "requests": self._retrying.requests,
+            "retries": self._retrying.retries,
+            "input_tokens": self._usage.input_tokens,
+            "output_tokens": self._usage.output_tokens,
+            "cache_read_tokens": self._usage.cache_read_tokens,
+            "cache_write_tokens": self._usage.cache_write_tokens,
+        }
 
     # --- in the thread of the event loop -------------------------------------------------------------------------
 
@@ -176,6 +183,7 @@ class Conversation:
                         self._unsent = [node.request]
                         return  # whatever else the model said or wants changes nothing
                     self._limits.check_request(self._retrying.requests, self._usage.total_tokens)
+                    self._limits.check_money(self._prices.cost(self._spent()))
 
     async def _ask(self, name: str, raw: Any) -> dict[str, Any] | ToolRefused:
         answer: asyncio.Future[dict[str, Any] | ToolRefused] = asyncio.get_running_loop().create_future()
@@ -208,7 +216,7 @@ class Conversation:
         what = failures.describe(error, self._endpoint)
         try:
             self._retrying.requests += 1
-            await probe(model)
+            self._usage.incr((await probe(model)).usage)
         except Exception as away:  # noqa: BLE001  the endpoint cannot even answer this
             return failures.verdict(away, self._endpoint) or failures.unavailable(what, self._retrying.attempts)
         return BatchFailed(f"the model endpoint works, but not with this batch: {what}")

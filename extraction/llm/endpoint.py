@@ -1,4 +1,4 @@
-"""The model endpoint that the environment names, and the client that talks to it.
+"""A model endpoint, and the client that talks to it.
 
 The key leaves this module in one header and nowhere else: not in a log line, not in an error, not in a repr.
 """
@@ -9,9 +9,13 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
+from asgiref.sync import sync_to_async
 from django.conf import settings
 
+from extraction.models.language import ENVIRONMENT
 from extraction.workers import WorkerUnavailable
+
+from .addresses import refusal
 
 if TYPE_CHECKING:
     import httpx2
@@ -41,17 +45,21 @@ class Redirected(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Endpoint:
-    """Where a model is and how to ask it. ``seconds`` is the time limit of one request."""
+    """Where a model is and how to ask it. ``seconds`` is the time limit of one request; ``name`` is what it is called here,
+    and ``key_variable`` the variable that its key comes from.
+    """
 
     provider: str
     url: str
     model: str
     seconds: float
     key: str = field(repr=False)
+    name: str = ENVIRONMENT
+    key_variable: str = "OSII_LLM_API_KEY"
 
     @classmethod
     def from_settings(cls) -> "Endpoint":
-        """Raises WorkerUnavailable that names what is not set."""
+        """That of ``OSII_LLM_*``. Raises WorkerUnavailable that names what is not set."""
         if not settings.OSII_LLM_MODEL:
             raise WorkerUnavailable(
                 "the llm worker needs a model: set OSII_LLM_MODEL, and OSII_LLM_BASE_URL for your own server or "
@@ -75,15 +83,30 @@ class Endpoint:
         """Host and port, fit for messages: a user name or password in the address is left out."""
         return urlsplit(self.url).netloc.rpartition("@")[2]
 
+    def called(self, what: str) -> str:
+        """What a person changes: "model", "key", "address" or "time" of this endpoint, by its name there."""
+        if self.name == ENVIRONMENT:
+            names = {"model": "MODEL", "key": "API_KEY", "address": "BASE_URL", "time": "TIMEOUT_SECONDS"}
+            return f"OSII_LLM_{names[what]}"
+        named = {"model": "the model id", "key": "the key", "address": "the address", "time": "timeout_seconds"}
+        found = f" (variable {self.key_variable})" if what == "key" and self.key_variable else ""
+        return f"{named[what]} of the model {self.name!r}{found}"
+
     def scrub(self, text: str) -> str:
         """``text`` without the key, wherever a server may have echoed it."""
         return text.replace(self.key, "***") if self.key else text
 
     @asynccontextmanager
     async def open(self) -> AsyncIterator["Model"]:
-        """A client for as long as the block runs, in this event loop. It repeats nothing by itself."""
+        """A client for as long as the block runs, in this event loop. It repeats nothing by itself.
+
+        Raises WorkerUnavailable for an address that must not be asked.
+        """
         import httpx2
 
+        refused = await sync_to_async(refusal, thread_sensitive=False)(urlsplit(self.url).hostname or "")
+        if refused:
+            raise WorkerUnavailable(f"{self.called('address')} is refused: {refused}")
         async with httpx2.AsyncClient(
             timeout=httpx2.Timeout(self.seconds, connect=min(self.seconds, CONNECT_SECONDS)),
             follow_redirects=False,

@@ -86,15 +86,15 @@ def _of_the_endpoint(error: Exception, what: str, endpoint: Endpoint, attempts: 
     if lacks_tools(error):
         return WorkerUnavailable(f"the model {endpoint.model!r} {NO_TOOLS} ({what})")
     if isinstance(error, ai.ModelAuthenticationError):
-        return WorkerUnavailable(f"the model endpoint refused OSII_LLM_API_KEY: {what}")
+        return WorkerUnavailable(f"the model endpoint refused {endpoint.called('key')}: {what}")
     if isinstance(error, ai.ModelNotFoundError):
         return WorkerUnavailable(
-            f"the model endpoint does not know OSII_LLM_MODEL {endpoint.model!r}, or OSII_LLM_BASE_URL is not its address "
-            f"(most servers want it to end in /v1): {what}"
+            f"the model endpoint does not know {endpoint.called('model')} {endpoint.model!r}, or "
+            f"{endpoint.called('address')} is not its address (most servers want it to end in /v1): {what}"
         )
     if _has_cause(error, Redirected):
         return WorkerUnavailable(
-            f"{endpoint.place} answers that it has moved; set OSII_LLM_BASE_URL to the new address: {what}"
+            f"{endpoint.place} answers that it has moved; set {endpoint.called('address')} to the new address: {what}"
         )
     if isinstance(error, ai.ModelQuotaExceededError):
         return WorkerUnavailable(f"the quota of the model endpoint is used up: {what}", temporary=True)
@@ -115,7 +115,7 @@ def describe(error: Exception, endpoint: Endpoint) -> str:
         said = " ".join(_said(error).split())[:_DETAIL_CHARACTERS]
         return endpoint.scrub(f"{text}: {said}" if said else text)
     if is_timeout(error):
-        return f"no answer from {endpoint.place} within {endpoint.seconds:g} seconds (OSII_LLM_TIMEOUT_SECONDS)"
+        return f"no answer from {endpoint.place} within {endpoint.seconds:g} seconds ({endpoint.called('time')})"
     if isinstance(error, ai.ModelConnectionError):
         deepest = str(list(_causes(error))[-1]).strip() or "connection lost"
         what = "redirects" if _has_cause(error, Redirected) else "cannot be reached"

@@ -19,6 +19,12 @@ def instructions() -> str:
     return (Path(__file__).resolve().parent.parent / "prompts" / f"{VERSION}.md").read_text(encoding="utf-8").strip()
 
 
+@cache
+def content_hash() -> str:
+    """128-bit blake2b of the instructions: a file that was edited under its old name is noticed."""
+    return hashlib.blake2b(instructions().encode(), digest_size=16).hexdigest()
+
+
 def first_message(overview: dict[str, Any]) -> str:
     """Overview first, evidence index second, everything from the chat inside one fence.
 

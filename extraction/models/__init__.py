@@ -2,6 +2,7 @@
 
 from .chats import Batch, BatchMessage, Candidate, ReferenceEnvironment, Resolution, Run, WorkerConversation
 from .documents import Document, DocumentSource, ExtractionVersion, Promotion
+from .language import LanguageModel, ModelUse
 from .review import ReviewSetting
 
 __all__ = [
@@ -11,6 +12,8 @@ __all__ = [
     "Document",
     "DocumentSource",
     "ExtractionVersion",
+    "LanguageModel",
+    "ModelUse",
     "Promotion",
     "ReferenceEnvironment",
     "Resolution",

@@ -30,6 +30,8 @@ class Run(models.Model):
     mode = models.CharField(max_length=4, choices=Mode)
     status = models.CharField(max_length=10, choices=Status, default=Status.QUEUED)
     worker = models.CharField(max_length=40)
+    # The name of the model that was asked for; empty is whichever is the default when a batch is read.
+    model = models.CharField(max_length=40, blank=True, default="")
     # Every write of a running job carries the token of its attempt; a new attempt changes it.
     attempt = models.PositiveIntegerField(default=0)
     attempt_token = models.UUIDField(null=True, blank=True)
@@ -111,6 +113,11 @@ class Batch(models.Model):
     tokens = models.PositiveIntegerField()
     worker = models.CharField(max_length=40)
     worker_version = models.CharField(max_length=80, blank=True)
+    # The instructions of its worker, and the hash of their text; for a worker without any its own version, and "".
+    prompt_version = models.CharField(max_length=80, blank=True, default="")
+    prompt_hash = models.CharField(max_length=64, blank=True, default="")
+    # The model of the last attempt as it was set up then, without its key; empty where no model read it.
+    model = models.JSONField(default=dict, blank=True)
     # What the worker said when it finished: the completion reason, or why there was nothing.
     reason = models.TextField(blank=True)
     staged_count = models.PositiveIntegerField(null=True, blank=True)
@@ -142,6 +149,8 @@ class Batch(models.Model):
             models.Index(fields=("chat", "status"), name="batch_by_chat_and_status"),
             # What was read in the last day (the cap) and hour (the rate).
             models.Index(fields=("finished_at",), name="batch_by_end"),
+            # What was read under older instructions.
+            models.Index(fields=("worker", "prompt_version", "prompt_hash"), name="batch_by_prompt"),
         ]
 
     def __str__(self) -> str:

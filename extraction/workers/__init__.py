@@ -3,6 +3,7 @@
 from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from decimal import Decimal
 from importlib import import_module
 from typing import Any, Protocol
 
@@ -30,16 +31,27 @@ class WorkerUnavailable(ValueError):
         self.retry_after = retry_after
 
 
+@dataclass(frozen=True, slots=True)
+class Allowance:
+    """Money that one batch may still cost, and the setting that caps it."""
+
+    amount: Decimal
+    cap: str
+
+
 @dataclass(slots=True)
 class WorkerReport:
     """What a worker tells about one attempt besides its candidates.
 
     ``usage`` counts requests, tokens and whatever else it spent; ``conversation`` is what it and its model said to each
-    other, as JSON, already bounded.
+    other, as JSON, already bounded. ``model`` is the model as it was set up, without its key, and ``cost`` what the usage
+    cost by its prices; None where no model was used, or no price is known.
     """
 
     usage: Counter[str] = field(default_factory=Counter)
     conversation: list[dict[str, Any]] = field(default_factory=list)
+    model: dict[str, Any] | None = None
+    cost: Decimal | None = None
 
 
 class ExtractWorker(Protocol):
@@ -48,7 +60,9 @@ class ExtractWorker(Protocol):
     ``run`` returns after ``finish_extraction`` was accepted; returning without it fails the batch. It calls
     ``checkpoint`` between steps, which raises when the run was aborted or its lease is lost. It may raise BatchFailed,
     BatchTooLarge or WorkerUnavailable; a worker that has something to tell besides holds a WorkerReport as ``report``,
-    which is kept however the attempt ends.
+    which is kept however the attempt ends. A worker with instructions of their own version has a class method ``prompt``
+    that returns (version, content hash); for others their own version tells what read a batch. One that takes a model by
+    name has ``takes_model`` set, and its constructor the name. One that costs money has ``allow(Allowance | None)``.
     """
 
     name: str
@@ -72,9 +86,38 @@ def worker_names() -> tuple[str, ...]:
     return tuple(sorted(_REGISTRY))
 
 
-def get_worker(name: str) -> ExtractWorker:
-    """A fresh worker of this name. Raises ValueError naming the known ones, WorkerUnavailable if it is not set up."""
+def get_worker(name: str, model: str = "") -> ExtractWorker:
+    """A fresh worker of this name, with the model of that name or its default one.
+
+    Raises ValueError naming what is known, WorkerUnavailable if it is not set up.
+    """
+    made = worker_class(name)
+    check_model(name, model)
+    return made(model) if model else made()
+
+
+def worker_class(name: str) -> type[ExtractWorker]:
+    """Raises ValueError naming the known workers."""
     if name not in _REGISTRY:
         raise ValueError(f"there is no extract worker {name!r}; known: {', '.join(worker_names())}")
     module, _, attribute = _REGISTRY[name].partition(":")
-    return getattr(import_module(module), attribute)()
+    return getattr(import_module(module), attribute)
+
+
+def check_model(name: str, model: str) -> None:
+    """Raises ValueError when this worker takes no model and one is named."""
+    if model and not getattr(worker_class(name), "takes_model", False):
+        raise ValueError(f"the worker {name!r} takes no model, but {model!r} is named; leave it out, or choose llm")
+
+
+def prompt_of(worker: ExtractWorker | type[ExtractWorker]) -> tuple[str, str]:
+    """The version of a worker's instructions and the hash of their text; its own version and "" where it has none."""
+    own = getattr(worker, "prompt", None)
+    return own() if own is not None else (worker.version, "")
+
+
+def as_recorded(worker: ExtractWorker) -> dict[str, Any]:
+    """What reads a batch, by the columns in which the batch records it."""
+    version, text = prompt_of(worker)
+    model = getattr(worker, "report", WorkerReport()).model or {}
+    return {"worker_version": worker.version, "prompt_version": version, "prompt_hash": text, "model": model}

@@ -14,6 +14,8 @@ from extraction.workers import WorkerUnavailable, get_worker
 from osii import health
 from tests.extraction.scripted_endpoint import KEY, Hangs, Says, ScriptedEndpoint, Status, calls, finish, serving
 
+pytestmark = pytest.mark.django_db
+
 
 @pytest.fixture
 def serve(settings: Any) -> Iterator[Callable[..., ScriptedEndpoint]]:

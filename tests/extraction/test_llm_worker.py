@@ -27,6 +27,8 @@ from tests.extraction.scripted_endpoint import (
 from tests.extraction.test_tools import MemoryStaging, entry, make
 
 TEXT = "Green tea is best brewed at 80 °C, because boiling water makes it bitter."
+pytestmark = pytest.mark.django_db
+
 PROVIDERS = pytest.mark.parametrize("provider", ["openai", "anthropic"])
 
 
