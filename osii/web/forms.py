@@ -7,7 +7,6 @@ from django.db.models.functions import Lower
 
 from coverage.models import Learner
 from extraction.repair import KEEP, RESET, Scope
-from graphctx.models import Kind, Level, Proposition
 
 ANY = ("", "any")
 
@@ -59,24 +58,6 @@ class ChatFilter(FilterForm):
         required=False,
         label="Sort by",
         choices=[("", "latest change"), ("oldest", "oldest change"), ("title", "title"), ("learner", "learner")],
-    )
-
-
-class PropositionFilter(FilterForm):
-    kind = forms.ChoiceField(required=False, choices=[ANY, *Kind.choices])
-    level = forms.ChoiceField(required=False, choices=[ANY, *Level.choices, ("none", "no level")])
-    state = forms.ChoiceField(
-        required=False,
-        choices=[
-            ANY,
-            *((state, state) for state in Proposition.State.values),
-            ("no_evidence", "live, no live evidence"),
-        ],
-    )
-    sort = forms.ChoiceField(
-        required=False,
-        label="Sort by",
-        choices=[("", "newest"), ("oldest", "oldest"), ("text", "text"), ("evidence", "most evidence")],
     )
 
 

@@ -11,8 +11,7 @@ from django.db.models.functions import Coalesce
 from coverage.models import Chat, Learner, Message, MessageCoverage
 from extraction import selectors as extraction
 from extraction.models import Batch, Candidate, Document, ExtractionVersion, Resolution, Run
-from graphctx.models import Instance, Proposition, has_live_instance
-from graphctx.selection import with_latest_level
+from graphctx.models import Instance, Proposition
 
 CHAT_ORDERS = {
     "activity": ("-updated_at", "id"),
@@ -152,41 +151,6 @@ def positions(pairs: Iterable[tuple[UUID, str]]) -> dict[tuple[UUID, str], int]:
         chat__in={chat for chat, _ in wanted}, message_id__in={message for _, message in wanted}, position__isnull=False
     ).values_list("chat", "message_id", "position")
     return {(chat, message): position for chat, message, position in rows if (chat, message) in wanted}
-
-
-def listed_propositions(
-    *, q: str = "", learner: Learner | None = None, kind: str = "", level: str = "", state: str = "", sort: str = ""
-) -> QuerySet[Proposition]:
-    """Propositions with ``latest_level``, ``has_evidence`` (live) and ``instance_count``.
-
-    ``level`` may be "none"; ``state`` may be a proposition's state, or "no_evidence": live without a live instance.
-    """
-    evidence = Instance.objects.filter(proposition=OuterRef("pk")).order_by()
-    counted = evidence.values("proposition").annotate(n=Count("pk")).values("n")
-    rows = with_latest_level(Proposition.objects.select_related("learner")).annotate(
-        has_evidence=has_live_instance(), instance_count=Coalesce(Subquery(counted), Value(0))
-    )
-    if q:
-        rows = rows.filter(text__icontains=q)
-    if learner:
-        rows = rows.filter(learner=learner)
-    if kind:
-        rows = rows.filter(kind=kind)
-    if level:
-        rows = rows.filter(latest_level=None if level == "none" else level)
-    if state == "no_evidence":
-        rows = rows.filter(state=Proposition.State.LIVE, has_evidence=False)
-    elif state:
-        rows = rows.filter(state=state)
-    return rows.order_by(*PROPOSITION_ORDERS[sort or "newest"])
-
-
-PROPOSITION_ORDERS = {
-    "newest": ("-created_at", "id"),
-    "oldest": ("created_at", "id"),
-    "text": ("text", "id"),
-    "evidence": ("-instance_count", "-created_at", "id"),
-}
 
 
 def evidence_of(proposition: Proposition) -> QuerySet[Instance]:

@@ -238,9 +238,10 @@ def test_the_queries_of_a_list_do_not_grow(ada: Caller) -> None:
             row = make(f"Claim {_size} {n}")
             for start in range(3):
                 Instance.objects.create(
-                    proposition=row, char_start=start, char_end=9, quote="x", speaker="user", document_id="d"
-                )
+                    proposition=row, char_start=start, char_end=9, quote="x", speaker="user",
+                    document_id="d", extraction_id="e",
+                )  # fmt: skip
         with CaptureQueriesContext(connection) as queries:
             ada.get("/propositions?limit=200")
         counts.append(len(queries))
-    assert counts == [3, 3]  # the token, the propositions, their evidence
+    assert counts == [5, 5]  # the token, the ids, the propositions, their evidence, their links

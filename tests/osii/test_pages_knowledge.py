@@ -37,7 +37,8 @@ def claims() -> None:
     chat = rows.chat()
     rows.instance(rows.proposition("Ice floats."), chat, level="shaky")
     rows.instance(rows.proposition("Iron sinks.", kind="decision"), chat, 2, level=None)
-    rows.instance(rows.proposition("Mercury is liquid.", get_or_create_learner("Berta")), chat, 3, live=False)
+    other = rows.chat(learner="Berta")
+    rows.instance(rows.proposition("Mercury is liquid.", other.learner), other, 3, live=False)
     rows.proposition("Old claim.", state="superseded")
 
 

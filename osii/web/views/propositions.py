@@ -10,9 +10,10 @@ from extraction.models import Document
 from graphctx.selection import with_latest_level
 from osii.web import selectors
 from osii.web.access import PageRequest, get_proposition, staff_page
-from osii.web.forms import PropositionFilter
 from osii.web.listing import render_list
 from osii.web.paging import page_of
+from osii.web.proposition_forms import PropositionFilter
+from osii.web.proposition_list import listing
 
 EVIDENCE_PER_PAGE = 50
 LEVELS_SHOWN = 24
@@ -24,8 +25,8 @@ RESOLUTIONS_SHOWN = 50
 def propositions(request: PageRequest) -> HttpResponse:
     form = PropositionFilter(request.GET)
     form.is_valid()
-    page = page_of(request, selectors.listed_propositions(**form.chosen()))
-    context = {"form": form, "page": page, "filtered": form.filters() > 0}
+    found = listing(request, form)
+    context = {"form": form, "listing": found, "page": found.page, "filtered": form.filters() > 0}
     return render_list(request, "propositions/propositions_page.html", "propositions/proposition_table.html", context)
 
 

@@ -1,0 +1,43 @@
+"""How propositions stand to each other, seen from either end of a link."""
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from datetime import datetime
+from uuid import UUID
+
+from django.db.models import Q
+
+from graphctx.models import Link, Proposition
+
+SEEN_FROM_TARGET = {
+    Link.Type.SUPERSEDES: "superseded_by",
+    Link.Type.CONTRADICTS: "contradicts",
+    Link.Type.FOLLOWS: "followed_by",
+}
+"""The word for a link, read from its target."""
+
+WORDS = (*Link.Type.values, "superseded_by", "followed_by")
+
+
+@dataclass(frozen=True, slots=True)
+class Relation:
+    """One link as one of its ends sees it: ``word`` is one of WORDS, ``other`` the proposition at the other end."""
+
+    word: str
+    other: UUID
+    reason: str
+    created_at: datetime
+
+
+def links_of(propositions: Iterable[Proposition | UUID]) -> dict[UUID, list[Relation]]:
+    """The links in force at each of these propositions, oldest first; one query."""
+    found: dict[UUID, list[Relation]] = {getattr(one, "pk", one): [] for one in propositions}
+    ids = list(found)
+    in_force = Link.objects.filter(Q(source__in=ids) | Q(target__in=ids), withdrawn_at__isnull=True)
+    for link in in_force.order_by("created_at", "id"):
+        if link.source_id in found:
+            found[link.source_id].append(Relation(link.type, link.target_id, link.reason, link.created_at))
+        if link.target_id in found:
+            word = SEEN_FROM_TARGET[link.type]
+            found[link.target_id].append(Relation(word, link.source_id, link.reason, link.created_at))
+    return found
