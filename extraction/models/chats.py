@@ -273,6 +273,7 @@ class Candidate(models.Model):
 
     class Meta:
         ordering = ("batch", "attempt", "order")
+        permissions = [("review_candidate", "Can decide what becomes of candidates")]
         constraints = [
             models.UniqueConstraint(fields=("batch", "attempt", "content_hash"), name="candidate_staged_once"),
             models.CheckConstraint(condition=~Q(claim="") & ~Q(why_useful=""), name="candidate_says_something"),
