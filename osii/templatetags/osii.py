@@ -15,7 +15,7 @@ from django.utils.html import format_html
 from django.utils.safestring import SafeString
 
 from extraction.models import Batch
-from osii.web import paging, strip
+from osii.web import paging, review, strip
 from osii.web.statuses import Status, status_of
 
 register = template.Library()
@@ -24,6 +24,7 @@ SECTIONS = {
     "home": ("home",),
     "chats": ("chat", "batch"),
     "activity": ("activity",),
+    "review": ("review",),
     "propositions": ("proposition",),
     "documents": ("document",),
     "imports": ("import",),
@@ -129,6 +130,7 @@ def nav_item(context: template.Context, name: str, icon_name: str, label: str) -
         "name": name,
         "icon_name": icon_name,
         "label": label,
+        "count": review.navigation_count(context["request"]) if name == "review" else "",
         "current": here.startswith(SECTIONS.get(name, ("\0",))),
     }
 

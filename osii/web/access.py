@@ -19,7 +19,7 @@ from django_htmx.middleware import HtmxDetails
 
 from coverage.models import Chat
 from extraction.documents.ids import is_file_id
-from extraction.models import Batch, Document
+from extraction.models import Batch, Candidate, Document, Resolution
 from graphctx.models import Proposition
 
 View = Callable[..., HttpResponse]
@@ -81,6 +81,15 @@ def get_chat(chat_id: UUID) -> Chat:
 
 def get_batch(batch_id: UUID) -> Batch:
     return get_object_or_404(Batch.objects.select_related("chat__learner", "run"), pk=batch_id)
+
+
+def get_candidate(candidate_id: UUID) -> Candidate:
+    return get_object_or_404(Candidate.objects.select_related("batch__chat__learner"), pk=candidate_id)
+
+
+def get_resolution(resolution_id: UUID) -> Resolution:
+    rows = Resolution.objects.select_related("candidate__batch__chat__learner", "proposition", "target")
+    return get_object_or_404(rows, pk=resolution_id)
 
 
 def get_proposition(proposition_id: UUID) -> Proposition:

@@ -60,6 +60,7 @@ OUTCOME = {
     Resolution.Outcome.CONTRADICTS: Status("contradicts", "arrow-left-right", "warn", "Stands against another one."),
     Resolution.Outcome.DISCARD: Status("discarded", "slash-circle", "quiet"),
     Resolution.Outcome.PENDING: Status("pending", "clock", "wait", "Waits for a decision."),
+    Resolution.Outcome.UNDONE: Status("undone", "arrow-counterclockwise", "wait", "Taken back; waits for a decision."),
 }
 
 LEVEL = {
@@ -135,6 +136,12 @@ FLAG = {
     "denied": Status("denied", "ban", "bad"),
     "dry_run": Status("dry run", "eye", "quiet", "Nothing is stored; it only reports what would be."),
     "problems": Status("with problems", "exclamation-triangle-fill", "warn", "Something was not imported."),
+    "deferred": Status("deferred", "clock", "quiet", "Somebody looked at it and put it off."),
+    "cited": Status("cited", "chat-quote", "wait", "The claim stands on this message."),
+    "changed_since": Status("changed since", "exclamation-triangle-fill", "warn", "Shown as it was read."),
+    "left_transcript": Status(
+        "no longer in the transcript", "exclamation-triangle-fill", "warn", "Shown as it was read."
+    ),
     "writing": Status("being written", "hourglass-split", "quiet"),
 }
 
