@@ -4,7 +4,7 @@ from django.contrib.admin.forms import AdminAuthenticationForm
 from django.contrib.auth import views as auth
 from django.urls import path
 
-from .views import activity, batches, chats, documents, home, imports, propositions, repair
+from .views import activity, batches, chats, context, documents, home, imports, propositions, repair
 
 login = auth.LoginView.as_view(template_name="account/login.html", authentication_form=AdminAuthenticationForm)
 
@@ -34,6 +34,7 @@ urlpatterns = [
     path("imports/<uuid:import_id>/extract/", imports.import_extract, name="import-extract"),
     path("propositions/", propositions.propositions, name="propositions"),
     path("propositions/<uuid:proposition_id>/", propositions.proposition, name="proposition"),
+    path("context/", context.context, name="context"),
     path("documents/", documents.documents, name="documents"),
     path("documents/<str:file_id>/", documents.document, name="document"),
     path("documents/<str:file_id>/promote/", documents.document_promote, name="document-promote"),

@@ -13,7 +13,7 @@ def warm_embedder() -> None:
     from graphctx.embedding import EmbeddingError, get_embedder
 
     try:
-        get_embedder().embed_query("warm")
+        get_embedder().warm()
     except EmbeddingError as error:
         logging.getLogger(__name__).warning("Steers will fail until the embedder can be used: %s", error)
 

@@ -1,0 +1,26 @@
+"""What a new chat on a topic would be given, and why."""
+
+from django.http import HttpResponse
+from django.shortcuts import render
+from django.views.decorators.http import require_safe
+
+from coverage.models import GRAPH_CONTEXT_DEFAULT, Learner
+from graphctx.embedding import EmbeddingError
+from osii.web.access import PageRequest, staff_page
+from osii.web.context_forms import ContextForm
+from osii.web.explain import explain
+
+
+@require_safe
+@staff_page
+def context(request: PageRequest) -> HttpResponse:
+    """Nothing is recorded: the page may be opened as often as one likes."""
+    asked = "topic" in request.GET
+    form = ContextForm({"budget": GRAPH_CONTEXT_DEFAULT, **request.GET.dict()} if asked else None)
+    shown = {"form": form, "learners": Learner.objects.exists(), "explanation": None, "problem": ""}
+    if asked and form.is_valid():
+        try:
+            shown["explanation"] = explain(**form.cleaned_data)
+        except EmbeddingError as error:
+            shown["problem"] = str(error)
+    return render(request, "context/context_page.html", shown)
