@@ -64,7 +64,7 @@ def test_an_empty_graph_is_told(staff: Client, learner: Learner) -> None:
         ({"topic": " "}, "This field is required"),
         ({"topic": "a\ud800".encode("utf-8", "surrogatepass")}, ""),
         ({"budget": 100}, "not one of the available choices"),
-        ({"learner": "nobody"}, "Select a valid choice"),
+        ({"learner": "nobody"}, "is not a valid UUID"),
     ],
 )
 def test_a_wrong_value_is_named(staff: Client, learner: Learner, wrong: dict, said: str) -> None:
