@@ -15,7 +15,8 @@ _LEAD_WORDS = (
 # What a learner calls by its kind is no mere lead.
 _NAMED_KINDS = "decision|decided?|choice|plan|settled|agreed|lesson|takeaway|open|unclear|tbd|assumption|hypothesis|preference|limit|condition|requirement|constraint|rule"
 LEAD = rx(
-    r"(?:so|and|but|also|ok|okay|alternatively|actually|basically|essentially|indeed|hence|thus)\b(?! far\b| called| that\b| many\b| much\b|-)(?:,|\s*[–—-])?\s+",
+    r"(?:so|and|but|also|ok|okay|alternatively|actually|basically|essentially|indeed|hence|thus)\b(?! far\b| called| that\b| many\b| much\b|-)(?:,|:|\s*[–—-])?\s+",
+    r"(?:yes|no|right|exactly|correct|precisely|true|perfect)[.!]\s+(?=[A-Z])",
     rf"(?:{_LEAD_WORDS})(?:,|:|\s[–—-]|[–—])\s*",
     r"(?:please )?(?:remember|note|notice|recall|keep in mind|bear in mind)(?: also)?(?:,? that)\s+",
     r"(?:the|one) (?:key|main|important|crucial|short|whole|core|central|basic) (?:point|idea|thing|insight|takeaway|answer|reason|fact|trick|rule) (?:here )?(?:is(?: that)?:?)\s+",
@@ -102,7 +103,7 @@ DEIXIS = rx(
 META = rx(
     r"\b(?:let me|let us|let['’]s|we['’]ll|we will|we['’]ve|we just|shall we|i['’]ll|here['’]s|next up|in the next|next time|come back to|for now|good luck|well done)\b",
     r"\b(?:good|great|nice|excellent|interesting) (?:job|question|point|catch|start|starting point|work|instinct|choice|timing|news|result|observation|try|guess)\b",
-    r"\byou (?:got|had|were|asked|said|mentioned|wrote|are|attached|described|named)\b",
+    r"(?<!when )(?<!while )(?<!if )(?<!where )(?<!before )(?<!because )\byou (?:got|had|were|asked|said|mentioned|wrote|are|attached|described|named)\b",
     r"\byou['’]re (?:right|welcome|close|almost|on)\b",
     r"\b(?:feel free|happy to|hope (?:this|that)|glad|sorry|quiz|lesson|as an ai|language model|memory aid|mnemonic|think of|imagine|suppose|picture (?:a|the|this)|counter-intuitive)\b",
     r"\b(?:almost )?every(?:body|one) guesses\b|\b(?:bonus point|homework|cross out|notebook|poster|flash ?cards?|your turn)\b",

@@ -1,5 +1,6 @@
 """English cues for what a learner states about themselves, their wishes and their project."""
 
+from extraction.claims import cues_en_terse as terse
 from extraction.claims.cues import Rules, rx
 
 _ADVERBS = r"(?:(?:really|still|also|always|usually|generally|actually|strongly|much|just|already|definitely|personally|rather|mostly|only|never) )*"
@@ -33,6 +34,7 @@ LABELS: Rules = (
             r"(?:[\w'’, ]{0,40}\b)?(?:limit|condition|requirement|constraint|restriction|rule|must-have)(?: (?:from|for) (?:me|us))?\s*:\s*"
         ),
     ),
+    *terse.LABELS,
 )
 
 KINDS: Rules = (
@@ -117,6 +119,7 @@ KINDS: Rules = (
             r"\b(?:in|at) the \w+,? i want\b",
         ),
     ),
+    *terse.KINDS,
 )
 
 # Limits that are limits only where somebody speaks of their own matters: elsewhere "must" states a fact.
@@ -178,7 +181,7 @@ _I_DO = (
     "|been|used|written|studied|taught|read|lived|never|built|bought|had)|can (?:read|speak|write|play|program|use)"
 )
 ABOUT_SELF = rx(
-    r"i(?:['’]m| am) (?:an?|the|from|based|responsible|preparing|doing|learning|studying|training|working|writing|building|teaching|planning|using|running|moving|allergic|vegetarian|vegan|colou?r|left-handed|new to|in my|in year|in charge|\d+|currently|on call|part of|used to|good at|bad at|fluent|married|retired|self-taught|not allowed|responsible)\b",
+    r"i(?:['’]m| am) (?:an?|the|from|on (?:the|a|my)(?! (?:way|phone|train|bus|fence|page|other))|based|responsible|preparing|doing|learning|studying|training|working|writing|building|teaching|planning|using|running|moving|allergic|vegetarian|vegan|colou?r|left-handed|new to|in my|in year|in charge|\d+|currently|on call|part of|used to|good at|bad at|fluent|married|retired|self-taught|not allowed|responsible)\b",
     rf"i (?:(?:always|usually|often|mostly|mainly|currently|also|still|only|never|already|regularly) )*(?:{_I_DO})\b",
     r"i(?:['’]ve| have) (?:been|used|worked|lived|studied|played|never|only|had|owned|built|written|taught|run|already)\b",
     r"(?:my|our) [\w'’-]+(?: [\w'’-]+){0,4} (?:is|are|was|were|has|have|runs?|uses?|lives?|works?|costs?|will|can|wants?|needs?|likes?|speaks?|does not|doesn['’]t|starts?|ends?|weighs?|eats?|sleeps?|takes?|consists?|[a-z]{3,}s)\b",

@@ -169,11 +169,16 @@ def _place_statement(match: re.Match[str], answer: str) -> str | None:
     return f"{capitalised(' '.join(words))} {_lower_first(answer)}"
 
 
+def _filled(question: str, answer: str) -> str | None:
+    """A question with one blank and the answer in its place: that needs no grammar. None for any other question."""
+    return _BLANK.sub(lambda _: answer.rstrip("."), question) if len(_BLANK.findall(question)) == 1 else None
+
+
 def declarative(question: str, answer: str) -> str | None:
     """An English question and its answer as one statement, for the few forms where that is safe."""
     answer = answer.rstrip(".")
-    if len(_BLANK.findall(question)) == 1:
-        return _BLANK.sub(lambda _: answer, question)
+    if (whole := _filled(question, answer)) is not None:
+        return whole
     if match := _PLACE.match(question):
         return _place_statement(match, answer)
     if _SENTENCE_ANSWER.search(answer) or len(answer.split()) > 10:
@@ -195,15 +200,20 @@ def _from_explanation(quiz: Quiz, language: str, answer_words: frozenset[str]) -
     cues = cues_for(language)
     wanted = content_words(quiz.question, language) | answer_words
     best: tuple[int, str, str] | None = None
+    stated: list[tuple[str, str]] = []
     for sentence in said_in_good_faith(sentences(quiz.explanation, language)):
         claim = stripped(sentence.text, cues)
         if why_not(claim, cues, language, least=2) is not None:
             continue
+        stated.append((ended(claim, language), sentence.quote))
         words = content_words(claim, language)
         score = len(words & wanted) + 3 * len(words & answer_words)
         if words & wanted and (best is None or score > best[0]):
             best = (score, ended(claim, language), sentence.quote)
-    return best[1:] if best else None
+    if best is None:
+        # Question and explanation may be in two languages: the only statement there is then the one that is meant.
+        return stated[0] if len(stated) == 1 else None
+    return best[1:]
 
 
 def _stored(text: str, *wanted: str) -> str:
@@ -235,7 +245,7 @@ def _claim_of(quiz: Quiz, language: str, answer_words: frozenset[str]) -> tuple[
         return explained[0], (explained[1], quiz.question)
     if quiz.answer is None:
         return None
-    stated = declarative(quiz.question, quiz.answer) if language == "en" else None
+    stated = declarative(quiz.question, quiz.answer) if language == "en" else _filled(quiz.question, quiz.answer)
     if stated is None:
         stated = f"“{quiz.question}” – {quiz.answer.rstrip('.')}"
     return ended(stated, language), (quiz.question, quiz.answer)

@@ -24,6 +24,7 @@ from extraction.claims.rewrite import about_learner
 from extraction.claims.safety import said_in_good_faith
 from extraction.claims.segment import plain, sentences
 from extraction.claims.taught import capitalised, ended, stripped
+from extraction.claims.terse import bare_choice, lasting_wish, spelled_out
 from extraction.claims.verbs_en import BASES, has_finite_verb, states_something
 from extraction.claims.words import content_words, tokens
 
@@ -48,7 +49,7 @@ _PASSING_TAIL = re.compile(
 )
 _SMALL_I = re.compile(r"\bi\b(?=['’ ])")
 _NO_APOSTROPHE = re.compile(
-    r"\b(?:i(?=m\b|ve\b)|(?:do|ca|wo|does|did|is|are|was|have|has|should|would|could)(?=nt\b)|(?:what|that)(?=s\b))",
+    r"\b(?:i(?=m\b|ve\b)|(?:do|ca|wo|does|did|is|are|was|have|has|should|would|could)n(?=t\b)|(?:what|that)(?=s\b))",
     re.I,
 )
 _ASIDE = re.compile(
@@ -76,7 +77,7 @@ def _we_do(text: str) -> bool:
 def _with_apostrophe(match: re.Match[str]) -> str:
     """`dont` → `don't`, `im` → `i'm`, `whats` → `what's`: the first half, with what belongs between the halves."""
     half = match.group()
-    return half + ("n'" if match.string[match.end() : match.end() + 2].lower() == "nt" else "'")
+    return f"{half}'"
 
 
 @dataclass(frozen=True)
@@ -129,8 +130,8 @@ class Statements:
         match = _THEN.match(text)
         if match is not None:
             text = stripped(text[match.end() :], self.cues)
-        text = _ASIDE.sub("", _SMALL_I.sub("I", _NO_APOSTROPHE.sub(_with_apostrophe, text)))
-        return stripped(capitalised(text), self.cues)
+        text = _ASIDE.sub("", spelled_out(_NO_APOSTROPHE.sub(_with_apostrophe, text)))
+        return stripped(capitalised(_SMALL_I.sub("I", text)), self.cues)
 
     def _neighbour(self, at: int) -> Sentence | None:
         return self.sentences[at] if 0 <= at < len(self.sentences) else None
@@ -147,6 +148,8 @@ class Statements:
         quote, start = sentence.quote, sentence.start
         if judged is None and (chosen := self._short_choice(sentence, text, after)) is not None:
             return chosen, 2
+        if judged is None and self.language == "en" and (choice := bare_choice(text)) is not None:
+            judged = "decision", self._worded(f"The learner's choice: {choice}", "decision"), None
         if judged is None:
             joined = self._with_what_it_points_at(before, sentence, text)
             if joined is None:
@@ -180,6 +183,9 @@ class Statements:
             and not _POINTS_AT_OBJECT.search(text)
         ):
             return "open_question", text if _QUESTION_MARK.search(text) else self._worded(text, "open_question"), None
+        wish = lasting_wish(text) if language == "en" else None
+        if wish is not None and not starts(cues.anaphora_start, wish):
+            return "preference", self._worded(capitalised(wish), "preference"), None
         if bad_shape(text, cues, language, own=True) or bad_talk(text, cues) or starts(cues.request_start, text):
             return None
         believed = self._believed(text)

@@ -38,7 +38,10 @@ _MISSED_AFTER_LETTER = re.compile(
     r"\b[A-ZÄÖÜ]\.\s+(?=(?:The|A|An|In|It|This|That|When|If|For|So|But|Der|Die|Das|Ein|Eine|Im|Von|Wenn|El|La|Los|Le|Les|Il)\b)"
 )
 # Who writes without capitals still ends sentences.
-_MISSED_IN_LOWER_CASE = re.compile(r"[a-zà-ÿ]{3}[.!?]\s+(?=[a-zà-ÿ])")
+_MISSED_IN_LOWER_CASE = re.compile(
+    r"(?:(?<!incl)(?<!approx)(?<!etc)(?<!max)(?<!min)(?<!usw)(?<!bzw)(?<!evtl)(?<!inkl)(?<!aprox)(?<=[a-zà-ÿ]{3})\.|(?<=\w)[!?]{1,3}+|(?<=\w\))\.)\s+(?=[a-zà-ÿ])"
+)
+_STARTS_IN_LOWER_CASE = re.compile(r"\W*[a-zà-ÿ]")
 _MISSED = (_MISSED_BOUNDARY, _MISSED_AFTER_UNIT, _MISSED_AFTER_LETTER)
 # German writes ordinals with a full stop: "der 7. und 8. Stufe".
 _ORDINAL_END = re.compile(r"\b\d{1,2}\.\s*$")
@@ -108,7 +111,9 @@ def blocks(hidden: str) -> Iterator[Block]:
 
 
 _LINK = re.compile(r"!?\[([^\[\]]*)\]\((?:[^()\s]|\([^()]*\))*(?:\s+\"[^\"]*\")?\)")
-_MARKS = re.compile(r"\*\*|__|~~|(?<![\w*])\*(?=\S)|(?<=\S)\*(?![\w*])|(?<!\w)_(?=\S)|(?<=\S)_(?!\w)|`")
+_MARKS = re.compile(
+    r"\*\*|(?<!_)__(?!_)|~~|(?<![\w*])\*(?=\S)|(?<=\S)\*(?![\w*])|(?<!\w)_(?=[^\s_])|(?<=[^\s_])_(?!\w)|`"
+)
 _PICTURES = re.compile("[\U0001f000-\U0001faff\u2600-\u27bf\ufe0f\u200d]")
 _FOOTNOTE = re.compile(r"\[\^?\d+\]")
 
@@ -161,7 +166,7 @@ def _pieces(block: str, language: str) -> Iterator[tuple[int, str]]:
     blanked = _EMPHASIS.sub("  ", block).replace("\n", " ")
     blanked = blanked.encode("utf-8", "replace").decode("utf-8")
     code = "en" if language == "und" else language
-    no_capitals = blanked == blanked.lower()
+    no_capitals = blanked == blanked.lower() or _STARTS_IN_LOWER_CASE.match(blanked) is not None
     at = 0
     for piece in _rejoined(list(_cut(code, blanked)), language):
         found = blanked.find(piece, at)

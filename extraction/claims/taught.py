@@ -1,7 +1,9 @@
 """Facts out of what an assistant explained."""
 
 import re
+from collections.abc import Iterator
 
+from extraction.claims.clauses import standing
 from extraction.claims.cues import Cues, cues_for
 from extraction.claims.filters import why_not
 from extraction.claims.language import detect_language
@@ -10,8 +12,13 @@ from extraction.claims.safety import said_in_good_faith
 from extraction.claims.segment import sentences
 from extraction.claims.verbs_en import has_finite_verb, third_person_verb
 from extraction.claims.words import content_words, tokens
+from extraction.claims.worth import KEEP_FROM, worth
 
 _MAX_LEADS = 3
+# A clause must say more than a whole sentence to be kept: it stood in a sentence that was none.
+_CLAUSE_WORTH = 0.3
+# Nobody teaches in exclamations.
+_EXCLAIMED = re.compile(r"[!！][\"'”’»)*]*$")
 _FULL_STOP = re.compile(r"[.!。！．؟][\"'”’»)\]」』]*$")
 # "**Xylem** – carries water", "Xylem: carries water": a term and what is said about it.
 _TERM = re.compile(r"(?P<term>[^:–—]{2,48}?)\s*(?::|\s[–—-]\s|—)\s*(?P<rest>\S.*)$", re.DOTALL)
@@ -139,10 +146,26 @@ def fact_in(sentence: Sentence, before: Sentence | None, cues: Cues, language: s
             claim = from_item
         elif not _FULL_STOP.search(claim) and len(claim.split()) < 6 and language not in {"ja", "zh"}:
             return None
-    if why_not(claim, cues, language, bullet=sentence.bullet, named=sentence.quote.startswith("`")) is not None:
+    named = sentence.quote.startswith("`")
+    if _EXCLAIMED.search(claim):
+        return None
+    refused = why_not(claim, cues, language, bullet=sentence.bullet, named=named) is not None
+    if language == "en" and (refused or worth(claim, language) < KEEP_FROM):
+        whole = None if refused else claim
+        claim = next((part for part in _standing(claim, cues) if part is not None), whole)
+        refused = claim is None
+    if refused:
         return None
     claim = ended(_theirs(claim) if language == "en" else claim, language)
     return claim if len(claim) <= MAX_CLAIM else None
+
+
+def _standing(claim: str, cues: Cues) -> Iterator[str]:
+    """Clauses of an English sentence that are facts by themselves and say something general."""
+    for part in standing(claim):
+        text = ended(capitalised(stripped(part, cues)), "en")
+        if why_not(text, cues, "en") is None and worth(text, "en") >= _CLAUSE_WORTH:
+            yield text
 
 
 def drafts_from_part(turn: Turn, part: Part, fallback: str) -> list[Draft]:

@@ -90,6 +90,9 @@ _VERB_ENDINGS = ("ates", "ated", "izes", "ized", "ises", "ised", "ifies", "ified
 _ADVERBS = frozenset(
     "also always usually often typically generally mostly mainly rarely never only still normally commonly sometimes".split()
 )
+_PLURALS = frozenset(
+    "people children women men bacteria mice fungi police data media feet teeth cattle fish sheep".split()
+)
 _E_ENDINGS = ("s", "x", "z", "ch", "sh", "o")
 
 
@@ -151,4 +154,8 @@ def has_finite_verb(words: list[str]) -> bool:
 
 def _may_precede_verb(word: str) -> bool:
     """Whether a base form after this word is likely a verb: a plural noun or an adverb stands before it."""
-    return word in _ADVERBS or (len(word) > 3 and word.endswith("s") and not word.endswith(("ss", "us", "is")))
+    return (
+        word in _ADVERBS
+        or word in _PLURALS
+        or (len(word) > 3 and word.endswith("s") and not word.endswith(("ss", "us", "is")))
+    )

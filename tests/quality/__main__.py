@@ -21,8 +21,8 @@ def main() -> int:
     if given.show and not any(one.name == given.show for one in load("tuning")):
         sys.stderr.write(f"error: the tuning half has no excerpt {given.show!r}; held-out ones are not shown\n")
         return 1
-    workers = given.worker or ["rules", *(["llm"] if _endpoint_is_set() else [])]
     with _database():
+        workers = given.worker or ["rules", *(["llm"] if _endpoint_is_set() else [])]
         found = {worker: _judge(worker, load("tuning" if given.show else None)) for worker in workers}
     if given.show:
         for worker, judged in found.items():
