@@ -73,6 +73,8 @@ class Proposition(models.Model):
         indexes = [
             # The propositions list of one learner, newest first.
             models.Index(fields=("learner", "-created_at", "id"), name="proposition_by_learner"),
+            # The same list of all learners, and every deep page of it.
+            models.Index(fields=("-created_at", "id"), name="proposition_by_time"),
         ]
 
     def __str__(self) -> str:

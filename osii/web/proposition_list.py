@@ -49,8 +49,8 @@ def _by_meaning(request: PageRequest, chosen: dict[str, Any]) -> Listing:
     note = ""
     if missing:
         note = (
-            f"{missing:,} of {learner.name}’s live propositions have no vector yet and cannot be found by meaning: "
-            "run `manage.py backfill_embeddings`."
+            f"{missing:,} of {learner.name}’s live propositions {'has' if missing == 1 else 'have'} no vector yet and "
+            "cannot be found by meaning: run `manage.py backfill_embeddings`."
         )
     page = _filled(page_of(request, list(similarity)))
     for row in page.object_list:
