@@ -14,6 +14,7 @@ from coverage.models import Learner, Message
 from coverage.signals import transcript_changed
 from coverage.view import part_text, transcript_view
 
+from .links import refresh_states
 from .models import Instance
 
 
@@ -27,6 +28,7 @@ def refresh_messages(chat_id: UUID, message_ids: list[str], **_kwargs: Any) -> i
         instance.live = not instance.live
     if changed:
         Instance.objects.bulk_update(changed, ["live"], batch_size=500)
+        refresh_states({instance.proposition_id for instance in changed})
         Learner.objects.filter(chats=chat_id).update(graph_revision=F("graph_revision") + 1)
     return len(changed)
 
@@ -45,7 +47,7 @@ def _concerned(chat_id: UUID, message_ids: list[str]) -> QuerySet[Instance]:
 
 
 def stand(chat_id: UUID, instances: Sequence[Instance]) -> list[bool]:
-    """Whether each of a chat's instances (saved or not) stands in the transcript as it is now.
+    """Whether each of a chat's instances (saved or not) stands in the transcript as it is now; a withdrawn one never does.
 
     The same version under another id counts, as it does for coverage: it is not read again, so its evidence must stand.
     """
@@ -53,7 +55,8 @@ def stand(chat_id: UUID, instances: Sequence[Instance]) -> list[bool]:
         return []
     by_id, by_version = _standing_texts(chat_id, instances)
     return [
-        any(
+        instance.withdrawn_at is None
+        and any(
             instance.quote in text
             for text in (*by_id.get(instance.message_id, ()), *by_version.get(instance.fingerprint, ()))
         )

@@ -147,7 +147,7 @@ class Instance(models.Model):
 class Link(models.Model):
     """How two propositions of a learner stand to each other: ``source`` supersedes, contradicts or follows ``target``.
 
-    Immutable but for ``withdrawn_at``: what an undo takes back stays as a row.
+    Immutable but for when it was taken back, and by what: it stays as a row.
     """
 
     class Type(models.TextChoices):
@@ -166,6 +166,8 @@ class Link(models.Model):
     resolution = models.UUIDField(null=True, blank=True)
     created_at = models.DateTimeField(db_default=Now(), editable=False)
     withdrawn_at = models.DateTimeField(null=True, blank=True)
+    # The resolution that took it back: when that one is undone, the link is made anew.
+    withdrawn_by = models.UUIDField(null=True, blank=True)
 
     class Meta:
         ordering = ("created_at", "id")

@@ -60,10 +60,14 @@ EXTRACTION_TOKENS_PER_DAY = env.integer("EXTRACTION_TOKENS_PER_DAY", 0, least=0,
 # In OSII_CURRENCY; none or 0 is no cap.
 EXTRACTION_COST_PER_RUN = env.amount("EXTRACTION_COST_PER_RUN")
 EXTRACTION_COST_PER_DAY = env.amount("EXTRACTION_COST_PER_DAY")
-# In OSII_CURRENCY; None is no cap.
-EXTRACTION_COST_PER_RUN = env.amount("EXTRACTION_COST_PER_RUN")
-EXTRACTION_COST_PER_DAY = env.amount("EXTRACTION_COST_PER_DAY")
 EXTRACTION_WORKER = env.choice("EXTRACTION_WORKER", ("rules", "llm"), "rules")
+
+# --- Merging -------------------------------------------------------------------------------------------------------
+
+OSII_AUDITOR = env.choice("OSII_AUDITOR", ("nearness", "llm"), "nearness")
+OSII_AUDIT_NEAREST = env.integer("OSII_AUDIT_NEAREST", 20, least=1, most=200)
+OSII_AUDIT_GRAPH_TOKENS = env.integer("OSII_AUDIT_GRAPH_TOKENS", 2000, least=0, most=200_000)
+OSII_REVIEW_MODE = env.choice("OSII_REVIEW_MODE", ("auto", "manual"), "auto")
 
 # --- Steers ---------------------------------------------------------------------------------------------------------
 
