@@ -139,7 +139,7 @@ OWN_KINDS: Rules = (
 
 REQUEST = rx(
     r"(?:please |pls )?(?:help|tell|give|show|explain|write|make|create|summari[sz]e|list|translate|fix|continue|go on|ask me|quiz me|check|compare|draft|look)\b(?! always| never)",
-    r"(?:what|why|how|when|where|who|which|is|are|do|does|did|can|could|should|would|will|shall|any)\b(?!(?:['’]s| is) (?:still )?(?:not clear|unclear|open|missing)| (?:i|we) (?:don['’]t|do not) know)",
+    r"(?:what|why|how|when|where|who|which|is|are|do|does|did|can|could|should|would|will|shall|any)\b(?!(?:['’]s| is) (?:still )?(?:not clear|unclear|open|missing)| (?:i|we) (?:still )?(?:don['’]t|do not) know)",
     r"(?:please|pls)\b(?! (?:always|never)\b)",
 )
 
@@ -148,7 +148,7 @@ NEVER = rx(
     r"\bi (?:can['’]t|cannot|can not) (?:remember|understand|see|believe|figure|wait|tell|follow|think|find|say|prove|explain|help|quite|really|imagine|decide)\b",
     r"\bi(?:['’]d| would) (?:like|love|prefer) (?:to (?:know|understand|learn|ask|see|hear|start|try|talk|go|have|get|continue|discuss|check|do)|you to|an?|some|help|your)\b",
     r"\bi (?:really |also |still )*(?:like|love) (?:that|this|it|these|those|the (?:idea|plan|first|second|sound|way|image|comparison|analogy)|your|how you|both)\b",
-    r"\b(?:i|we) (?:need|want) (?:to (?:understand|know|learn|ask|see|talk|check|think|find out|hear)|help|some help|you\b|your|a hand|advice)\b",
+    r"\b(?:i|we) (?:need|want) (?:to (?:understand|know|learn|ask|see|talk|check(?! with\b| if\b| whether\b)|think|find out|hear)|help|some help|you\b|your|a hand|advice)\b",
     r"\bi(?:['’]m| am) (?:\w+ )?(?:confused|back|ready|done|lost|sure|stuck|curious|asking|guessing|fine|good|ok|okay|sorry|afraid|happy|glad|here|listening|wondering|thinking|trying|looking for|not sure|having trouble|unsure|talking|still not|nervous)\b",
     r"\bi have (?:a|another|one|one more|two|no|some) (?:more |last |quick |other |final )*(?:questions?|doubts?|ideas?|problems?|clue|thing)\b",
     r"\b(?:can|could|would|will) you\b",
@@ -158,6 +158,8 @@ NEVER = rx(
     r"\b(?:nobody has to|don['’]t have to|doesn['’]t have to|does not have to|do not have to)\b",
     r"\b(?:that|this|it) (?:must|has to|can['’]t|cannot|needs to) be (?:because|why|wrong|right|the reason)\b",
     r"\bhave to (?:admit|say)\b",
+    r"\b(?:need|have|want|got) to\b.*\b(?:today|tonight|right now|asap|this (?:morning|afternoon|evening))\b(?! (?:by|before))(?<!by today)(?<!until today)",
+    r"^if (?:i|we) (?:had|were|was|could|won|lived|knew)\b|\b(?:i|we)(?:['’]d| would) (?:have )?(?:\w+ )?(?:if|unless)\b",
     r"^(?:didn|haven|couldn)['’]t (?:know|think|expect|notice)",
     r"\bmust have\b",
     r"\bi(?:['’]ll|['’]ve|['’]m going to| will) (?:be back|think about|try|tell|let you|come back|do (?:that|it)|go (?:now|on)|use (?:that|it|this)|take (?:that|it|this|a look|a break)|read|print|report)\b",

@@ -50,6 +50,7 @@ KINDS: Rules = (
             rf"{_WILL} (?:not |never |always |just |definitely |also |only |rather )*(?!(?:{_ERRAND})\b)(?:{_SETTLING})\b",
             r"\b(?:i|we) (?:did |do )(?:finally )?decide\b",
             rf"^(?:so,? )?(?:{_LASTS}),? (?:(?:i|we)(?:['’]ll)? )?(?:no|only|always|just|one|use|do|take|plant|go|buy|keep|start)\b",
+            r"\blet(?:['’]s| us) (?:just )?(?:take|buy|book|order|rent|plant|make it)\b(?! (?:a (?:look|break|step|moment)|it|that|this|one)\b)",
             r"\b(?:is|are) out (?:until|for (?:me|us|this|now))\b",
         ),
     ),

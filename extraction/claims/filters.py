@@ -6,7 +6,7 @@ from collections.abc import Callable
 from extraction.claims.cues import Cues, matches, starts
 from extraction.claims.language import UNSPACED
 from extraction.claims.safety import looks_secret
-from extraction.claims.verbs_en import has_finite_verb
+from extraction.claims.verbs_en import BASES, has_finite_verb, third_person_verb
 from extraction.claims.words import content_words, tokens
 
 _QUESTION_MARK = re.compile(r"[?？؟¿]")
@@ -20,6 +20,7 @@ _SUBORDINATE = re.compile(r"\b(?:if|so that|because|when|unless|until|since|alth
 _SURELY_A_SENTENCE = 9
 # What a learner says about themselves may be this much shorter than an explanation.
 _OWN_SHORTER = 0.6
+_PARTICLES = frozenset("in out off up down into from with on over away back aside onto through".split())
 _LETTER = re.compile(r"[^\W\d_]")
 _QUOTED_START = re.compile(r"[\"“„«'‘「『(\[]")
 _CLOSERS = {"“": "”", "„": "“”", "«": "»", "「": "」", "(": ")", "[": "]", "（": "）"}
@@ -38,6 +39,17 @@ def _unbalanced(text: str) -> bool:
         if text.count(opener) != closing and opener in "([（":
             return True
     return False
+
+
+def _commands(text: str) -> bool:
+    """`Mix in the cardboard`: opens with a verb's base form and a particle, and nothing else in it can be its verb."""
+    words = tokens(text)
+    return (
+        len(words) > 2
+        and words[0] in BASES
+        and words[1] in _PARTICLES
+        and not any(third_person_verb(word) for word in words[2:])
+    )
 
 
 def bad_shape(text: str, cues: Cues, language: str, *, own: bool = False) -> str | None:
@@ -109,7 +121,7 @@ def why_not(
     for name, found in (
         ("means nothing alone", starts(cues.vague_start, text)),
         ("talk about the talk", matches(cues.meta, text)),
-        ("instruction", starts(cues.imperative_start, text)),
+        ("instruction", starts(cues.imperative_start, text) or (language == "en" and _commands(text))),
         ("advice", matches(cues.hedge, text)),
         ("speaks of the assistant", matches(cues.first_person, text)),
         ("speaks to the learner", matches(cues.addressed, text)),

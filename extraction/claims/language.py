@@ -3,6 +3,8 @@
 import re
 import unicodedata
 
+from extraction.claims.segment import hide
+
 # The commonest short words of each language; what several share counts for each of them.
 COMMON_WORDS: dict[str, frozenset[str]] = {
     code: frozenset(words.split())
@@ -60,7 +62,7 @@ def _by_script(text: str) -> str | None:
 
 def detect_language(text: str, fallback: str = "und") -> str:
     """The code of the text's main language (`en`, `de`, `ja`, …), or the fallback when too little speaks for any."""
-    sample = text[:6000]
+    sample = hide(text[:6000])  # code is in no language
     by_script = _by_script(sample)
     if by_script is not None:
         return by_script

@@ -8,6 +8,7 @@ from extraction.claims.language import detect_language
 from extraction.claims.levels import quizzed, react, restate, verdict_on
 from extraction.claims.model import RESISTED, Draft, Turn
 from extraction.claims.rank import chosen, merged, worthy
+from extraction.claims.retracted import without_retracted
 
 
 def main_language(turns: list[Turn], hint: str | None = None) -> str:
@@ -69,4 +70,4 @@ def find_claims(turns: list[Turn], hint: str | None = None, step: Callable[[], N
         if turn.speaker == "assistant":
             just_explained = merged([draft for draft in found if draft.origin == "explanation"])
             explained += just_explained
-    return worthy(drafts)
+    return worthy(without_retracted(drafts, turns))

@@ -49,7 +49,7 @@ _PASSING_TAIL = re.compile(
 )
 _SMALL_I = re.compile(r"\bi\b(?=['’ ])")
 _NO_APOSTROPHE = re.compile(
-    r"\b(?:i(?=m\b|ve\b)|(?:do|ca|wo|does|did|is|are|was|have|has|should|would|could)n(?=t\b)|(?:what|that)(?=s\b))",
+    r"\b(?:i(?=m\b|ve\b)|(?:do|ca|wo|does|did|is|are|was|have|has|should|would|could)n(?=t\b)|(?:what|that|let)(?=s\b))",
     re.I,
 )
 _ASIDE = re.compile(
@@ -60,11 +60,19 @@ _SPEAKS_OF_SELF = re.compile(r"\b(?:I|[Mm]y|me)\b(?! [A-Z])")
 _PASSING_VERBS = frozenset(
     "need want see know think mean look try start stop go talk say get let take try discuss agree learn expect wait ask do".split()
 )
+_AND = re.compile(r"(?:and|also|und|et|y)\b", re.IGNORECASE)
 _THEN = re.compile(r"then,? (?!it\b)", re.IGNORECASE)
 # "No more than three at once" is a limit without a verb.
-_BARE_LIMIT = re.compile(r"(?:no|not|never|at most|max|maximum|only|up to)\b", re.IGNORECASE)
+_BARE_LIMIT = re.compile(
+    r"(?:no|not|never|at most|max|maximum|only|up to|from now on|next (?:year|season|time|term)|this (?:year|time))\b",
+    re.IGNORECASE,
+)
 # "Open point: whether …" needs its label to be a sentence.
 _DEPENDENT = re.compile(r"(?:whether|if|who|how|when|where|which|what|why|that)\b", re.IGNORECASE)
+# Somebody who says "this project" means their own.
+_OWN_PLACE = re.compile(
+    r"\bthis (project|team|company|house|flat|family|kitchen|garden|course|class|repo|app|year|season|term)\b", re.I
+)
 _JOINABLE = frozenset({"decision", "constraint", "working_assumption", "lesson", "fact"})
 
 
@@ -115,12 +123,26 @@ class Statements:
         at = 0
         while at < len(self.sentences):
             made, used = self._at(at)
+            if made is None and found:
+                made = self._one_more_lesson(at, found[-1])
             if made is not None and len(made.claim) <= MAX_CLAIM:
                 if found and found[-1].quote in made.quote:
                     found.pop()
                 found.append(made)
             at += used
         return found
+
+    def _one_more_lesson(self, at: int, last: Found) -> Found | None:
+        """ "Lesson: … And …": what goes on with "and" right behind a lesson is another one."""
+        before, sentence = self._neighbour(at - 1), self.sentences[at]
+        if last.kind != "lesson" or before is None or before.start != last.start or before.block != sentence.block:
+            return None
+        text = self._bare(sentence)
+        if not _AND.match(sentence.text) or bad_shape(text, self.cues, self.language, own=True):
+            return None
+        if bad_talk(text, self.cues) or too_thin(text, self.language, bullet=True):
+            return None
+        return Found("lesson", self._worded(text, "lesson"), None, sentence.quote, sentence.start)
 
     def _bare(self, sentence: Sentence) -> str:
         """The sentence without its leads; a learner's "then" only leads over."""
@@ -186,7 +208,8 @@ class Statements:
         wish = lasting_wish(text) if language == "en" else None
         if wish is not None and not starts(cues.anaphora_start, wish):
             return "preference", self._worded(capitalised(wish), "preference"), None
-        if bad_shape(text, cues, language, own=True) or bad_talk(text, cues) or starts(cues.request_start, text):
+        placed = _OWN_PLACE.sub(r"the \1", text)
+        if bad_shape(text, cues, language, own=True) or bad_talk(placed, cues) or starts(cues.request_start, text):
             return None
         believed = self._believed(text)
         if believed is not None:
@@ -273,6 +296,8 @@ class Statements:
         self, before: Sentence | None, sentence: Sentence, text: str
     ) -> tuple[tuple[str, str, str | None], str, int] | None:
         """A statement about "it" together with the sentence before, which says what "it" is; None where that is no help."""
+        if starts(self.cues.condition_start, text):
+            return None
         points = starts(self.cues.anaphora_start, text) or _POINTS_AT_SUBJECT.search(text)
         if not points or before is None or self.language != "en" or _QUESTION_MARK.search(text + before.text):
             return None
