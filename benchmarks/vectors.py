@@ -39,7 +39,7 @@ def fill_graph(learner: Learner, space: EmbeddingSpace, count: int) -> None:
         )
         Instance.objects.bulk_create(
             Instance(
-                proposition_id=key, message_id="m", position=1, char_start=0, char_end=1, quote="q",
+                proposition_id=key, document_id="d", extraction_id="e", position=1, char_start=0, char_end=1, quote="q",
                 level=levels[place % len(levels)], speaker="user",
             )
             for place, key in enumerate(block)

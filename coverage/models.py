@@ -137,13 +137,14 @@ class CoverageEntry(models.Model):
     tokens = models.PositiveIntegerField()
     folded_at = models.DateTimeField(db_default=Now(), editable=False)
     kind = models.CharField(max_length=8, choices=Kind, default=Kind.COVER)
-    # The batch that read it: a plain id, because batches live in a higher app.
+    # The batch that read it: a plain id, because batches live in a higher app. A release may have none.
     batch = models.UUIDField(null=True, blank=True)
 
     class Meta:
         verbose_name_plural = "coverage entries"
         constraints = [
             models.CheckConstraint(condition=Q(kind__in=("cover", "release")), name="coverage_kind_known"),
+            models.CheckConstraint(condition=~Q(kind="cover") | Q(batch__isnull=False), name="cover_names_its_batch"),
         ]
         indexes = [
             # The diff: the balance of one fingerprint in one chat.

@@ -8,8 +8,10 @@ from urllib.parse import urlsplit, urlunsplit
 import pytest
 import redis
 from django.conf import settings
-from django.db import connections
+from django.db import connections, transaction
+from django.db.backends.postgresql.operations import DatabaseOperations
 
+from coverage.guards import allow_erase
 from osii import embedded
 from tests.environment import SLOT
 
@@ -24,6 +26,19 @@ def servers() -> None:
 def django_db_modify_db_settings(servers: None) -> None:
     """Each test process has a database of its own, whatever else runs on this machine."""
     connections.databases["default"].setdefault("TEST", {})["NAME"] = f"test_osii_{SLOT}"
+
+
+@pytest.fixture(scope="session", autouse=True)
+def _flush_may_truncate() -> None:
+    """After a test with real transactions Django empties every table by TRUNCATE, which append-only tables refuse."""
+    execute = DatabaseOperations.execute_sql_flush
+
+    def execute_with_erase(operations: DatabaseOperations, statements: list[str]) -> None:
+        with transaction.atomic(using=operations.connection.alias):
+            allow_erase()
+            execute(operations, statements)
+
+    DatabaseOperations.execute_sql_flush = execute_with_erase
 
 
 @pytest.fixture(scope="session")

@@ -3,6 +3,7 @@
 import pytest
 from django.db import IntegrityError, connection, transaction
 
+from coverage.ids import new_id
 from coverage.models import CoverageEntry, MessageCoverage
 from coverage.services import append_entries, delete_message, put_messages
 from tests import factories
@@ -16,7 +17,7 @@ def covered(chat: object) -> list[str]:
 
 
 def cover(chat: object, *message_ids: str) -> None:
-    append_entries(chat, chat.messages.filter(message_id__in=message_ids))
+    append_entries(chat, chat.messages.filter(message_id__in=message_ids), batch_id=new_id())
 
 
 def test_nothing_is_covered_at_first_and_what_is_appended_is() -> None:

@@ -11,6 +11,7 @@ import pytest
 from django.core.management import CommandError, call_command
 
 from coverage import invariants, services
+from coverage.ids import new_id
 from coverage.importers.checkpoints import CheckpointReport, imported_batch, is_imported
 from coverage.importers.load import Report
 from coverage.models import Chat, CoverageEntry, Message, MessageCoverage
@@ -114,7 +115,7 @@ def test_of_several_lines_the_latest_counts(tmp_path: Path) -> None:
 
 def test_what_was_covered_before_is_not_covered_again(tmp_path: Path) -> None:
     run(chat_file(tmp_path, *FOUR))
-    services.append_entries(Chat.objects.get(), Message.objects.filter(message_id__in=["a", "b"]))
+    services.append_entries(Chat.objects.get(), Message.objects.filter(message_id__in=["a", "b"]), batch_id=new_id())
     assert folded(run(lines(tmp_path, ("c1", "2026-05-01T13:00:00Z")))) == [("covered", 2)]
     assert CoverageEntry.objects.count() == 4
     assert folded(run(lines(tmp_path, ("c1", "2026-05-01T13:30:00Z")))) == [("nothing", 0)]

@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 from django.db import transaction
 
+from coverage.ids import new_id
 from coverage.importers.records import ParsedChat, Problem
 from coverage.models import Chat, Message, MessageCoverage
 from coverage.services import append_entries
@@ -151,7 +152,7 @@ def test_switching_the_branch_reopens_only_what_differs(tmp_path: Path) -> None:
     run(write(path, [conversation(*linked(*TREE), current_leaf_message_uuid="u2")]))
     chat = Chat.objects.get()
     with transaction.atomic():
-        append_entries(chat, Message.objects.filter(chat=chat, position__isnull=False))
+        append_entries(chat, Message.objects.filter(chat=chat, position__isnull=False), batch_id=new_id())
     (report,) = chats(run(write(path, [conversation(*linked(*TREE), current_leaf_message_uuid="u3")])))
     assert (report.added, report.unchanged, report.left) == (2, 1, 2)
     assert transcript(chat) == ["u1", "a2", "u3"]

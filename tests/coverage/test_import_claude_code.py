@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 from django.db import transaction
 
+from coverage.ids import new_id
 from coverage.importers.records import ParsedChat, Problem, Skipped
 from coverage.models import Chat, Message, MessageCoverage
 from coverage.services import append_entries
@@ -180,7 +181,7 @@ def test_switching_the_branch_reopens_only_what_differs(tmp_path: Path) -> None:
     run(path)
     chat = Chat.objects.get()
     with transaction.atomic():
-        append_entries(chat, Message.objects.filter(chat=chat))
+        append_entries(chat, Message.objects.filter(chat=chat), batch_id=new_id())
     (report,) = chats(run(write(path, session.lines, lines=True)))
     assert (report.added, report.unchanged, report.left) == (2, 2, 2)
     assert transcript(chat) == ["u1", "msg-a1", "u3", "msg-a3"]

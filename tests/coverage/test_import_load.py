@@ -11,6 +11,7 @@ from django.db import DataError, OperationalError
 from psycopg.errors import ProgramLimitExceeded
 
 from coverage import invariants, services
+from coverage.ids import new_id
 from coverage.importers.load import ChatReport, Report, import_paths, total_bytes
 from coverage.importers.records import Problem, Skipped
 from coverage.models import Chat, Learner, Message, MessageCoverage
@@ -121,7 +122,7 @@ def test_importing_again_changes_nothing(tmp_path: Path, again_by: str) -> None:
 def test_importing_again_takes_what_changed(tmp_path: Path) -> None:
     run(write(tmp_path / "a.json", CHAT))
     chat = Chat.objects.get()
-    append_entries(chat, Message.objects.filter(chat=chat))
+    append_entries(chat, Message.objects.filter(chat=chat), batch_id=new_id())
     grown = {**CHAT, "title": "Renamed", "messages": [*CHAT["messages"], said("d", "Four")]}
     grown["messages"][1] = said("b", "Changed", "assistant")
     (report,) = chats(run(write(tmp_path / "a.json", grown)))
@@ -146,7 +147,7 @@ def test_switching_the_branch_reopens_only_what_differs(tmp_path: Path) -> None:
     path = write(tmp_path / "c.json", [conversation])
     run(path)
     chat = Chat.objects.get()
-    append_entries(chat, Message.objects.filter(chat=chat))
+    append_entries(chat, Message.objects.filter(chat=chat), batch_id=new_id())
     (report,) = chats(run(write(path, [{**conversation, "current_node": "a2"}])))
     assert (report.added, report.unchanged, report.left) == (1, 1, 2)
     assert transcript(chat) == ["u1", "a2"]

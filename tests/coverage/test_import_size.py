@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 
+from coverage.ids import new_id
 from coverage.importers.load import total_bytes
 from coverage.models import Chat, Message, MessageCoverage
 from coverage.services import append_entries
@@ -65,7 +66,7 @@ def test_a_chat_of_very_many_messages(tmp_path: Path, make: Callable[[int], Iter
     (report,) = chats(run(path))
     assert (report.state, report.added, report.problems) == ("new", count, [])
     chat = Chat.objects.get()
-    append_entries(chat, Message.objects.filter(chat=chat))
+    append_entries(chat, Message.objects.filter(chat=chat), batch_id=new_id())
     lines = path.read_text(encoding="utf-8").splitlines()
     lines[count // 2] = lines[count // 2].replace("water flows", "water falls", 1)
     (again,) = chats(run(write(path, "\n".join(lines))))

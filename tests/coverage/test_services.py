@@ -9,6 +9,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from coverage import invariants
+from coverage.ids import new_id
 from coverage.models import Chat, CoverageEntry, Message, MessageCoverage
 from coverage.services import (
     IncomingMessage,
@@ -58,7 +59,7 @@ def covered(chat: Chat) -> set[str]:
 
 
 def cover(chat: Chat, *message_ids: str) -> None:
-    append_entries(chat, Message.objects.filter(chat=chat, message_id__in=message_ids))
+    append_entries(chat, Message.objects.filter(chat=chat, message_id__in=message_ids), batch_id=new_id())
 
 
 # --- put -------------------------------------------------------------------------------------------------------------
@@ -361,9 +362,9 @@ def test_any_history_keeps_the_invariants(steps: list[tuple]) -> None:
                     assert len(covered(chat)) >= len(before) - 1
             case ("read", count):
                 open_ones = MessageCoverage.objects.filter(chat=chat, covered=False).order_by("position")[:count]
-                append_entries(chat, list(open_ones))
+                append_entries(chat, list(open_ones), batch_id=new_id())
     order(chat)
     assert list(invariants.check()) == []
     open_ones = list(MessageCoverage.objects.filter(chat=chat, covered=False))
-    append_entries(chat, open_ones)
+    append_entries(chat, open_ones, batch_id=new_id())
     assert not MessageCoverage.objects.filter(chat=chat, covered=False).exists()
