@@ -14,6 +14,7 @@ from django.db.models import Exists, F, OuterRef, QuerySet
 from coverage import services as chats
 from coverage.guards import allow_erase
 from coverage.models import Chat, Learner, Message
+from graphctx import links
 from graphctx.forgetting import ERASED_TEXT
 from graphctx.models import Instance, Proposition, PropositionVector
 
@@ -65,9 +66,11 @@ def _erase(chat: Chat) -> tuple[int, Fate]:
     list(Batch.objects.filter(chat=chat).select_for_update().order_by("pk").values_list("pk", flat=True))
     touched = set(Instance.objects.filter(chat=chat).values_list("proposition", flat=True))
     messages = Message.objects.filter(chat=chat).count()
+    replaced = links.below(touched)
     allow_erase()
     chat.delete()
     removed, forgotten = remove_bare(touched, "the proposition it was merged into was erased with its chat")
+    links.refresh_states(touched | replaced)
     if touched:
         Learner.objects.filter(pk=learner.pk).update(graph_revision=F("graph_revision") + 1)
     left = touched.difference(removed, forgotten)

@@ -16,6 +16,7 @@ from django.db.models import Case, Exists, F, Max, OuterRef, Sum, Value, When
 from coverage.guards import allow_erase
 from coverage.models import Chat, CoverageEntry, Learner, Message, MessageCoverage
 from coverage.services import append_entries, lock_chat
+from graphctx import links
 from graphctx.models import Instance, Proposition
 
 from .erasure import Fate, remove_bare, standing
@@ -203,10 +204,12 @@ def _purge(coverage: str, chat: Chat) -> Purge:
     learner = Learner.objects.select_for_update(no_key=True).get(pk=chat.learner_id)
     evidence = Instance.objects.filter(chat=chat)
     touched = set(evidence.values_list("proposition", flat=True))
+    replaced = links.below(touched)
     allow_erase()
     count = evidence.delete()[0]
     _resolve_purged(chat)
     removed, forgotten = remove_bare(touched, "the proposition it was merged into lost its last evidence to a purge")
+    links.refresh_states(touched | replaced)
     if touched:
         Learner.objects.filter(pk=learner.pk).update(graph_revision=F("graph_revision") + 1)
     left = touched.difference(removed, forgotten)

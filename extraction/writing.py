@@ -54,9 +54,9 @@ class GraphWriter:
         self._links: list[Link] = []
         self._returning: dict[UUID, UUID] = {}
 
-    def defer(self, candidate: Candidate, reason: str) -> None:
+    def defer(self, candidate: Candidate, reason: str) -> Resolution:
         """Leave the candidate to staff: nothing of the graph changes."""
-        self._resolve(candidate, Outcome.PENDING, None, reason)
+        return self._resolve(candidate, Outcome.PENDING, None, reason)
 
     def apply(self, candidate: Candidate, claim: Claim, decision: Decision) -> Resolution:
         """Take over one decision; ``claim.id`` is the id of the proposition if it is a new one."""
