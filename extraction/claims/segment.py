@@ -11,17 +11,17 @@ from dataclasses import dataclass
 from sentencex import segment as cut
 
 from extraction.claims.model import MAX_QUOTE, Sentence
+from graphctx import fence
 
 # Fences whose content nobody said. A fence that is never closed hides the rest of the text.
 _PASTED_TAGS = "document|documents|context|file|attachment|attachments|system|instructions?|transcript|source|data|tool_result|search_results?|retrieved"
 FENCES = (
-    re.compile(r"<osii-context\b.*?(?:</osii-context\s*>|\Z)", re.DOTALL | re.IGNORECASE),
     re.compile(r"^[ \t]*+(`{3,}+|~{3,}+)[^\n]*+\n.*?(?:^[ \t]*\1[`~]*[ \t]*$|\Z)", re.DOTALL | re.MULTILINE),
     re.compile(rf"<({_PASTED_TAGS})(?:\s[^<>]*)?>.*?(?:</\1\s*>|\Z)", re.DOTALL | re.IGNORECASE),
     re.compile(r"\"\"\".*?(?:\"\"\"|\Z)", re.DOTALL),
     re.compile(r"\$\$.*?(?:\$\$|\Z)", re.DOTALL),
     re.compile(r"\\\[.*?(?:\\\]|\Z)", re.DOTALL),
-    re.compile("\N{LIGHT SHADE}+"),  # already masked by the environment
+    re.compile(f"{fence.MASK}+"),  # a block covered
     re.compile(r"<!--.*?(?:-->|\Z)", re.DOTALL),
     re.compile(r"-----BEGIN [A-Z ]+-----.*?(?:-----END [A-Z ]+-----|\Z)", re.DOTALL),
 )
@@ -63,8 +63,9 @@ class Block:
 
 def hide(text: str) -> str:
     """The text with everything that was not said in it replaced by line breaks, character for character."""
-    for fence in FENCES:
-        text = fence.sub(lambda match: "\n" * len(match.group()), text)
+    (text,) = fence.masked([text])
+    for hidden in FENCES:
+        text = hidden.sub(lambda match: "\n" * len(match.group()), text)
     return text
 
 

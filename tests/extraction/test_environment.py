@@ -100,3 +100,35 @@ def test_equal_environments_have_equal_hashes_and_another_text_another() -> None
     assert environment.content_hash(environment.build(chat, rows)) != environment.content_hash(
         environment.build(chat, list(chat.messages.all()))
     )
+
+
+def test_the_overview_names_what_is_attached_the_settings_and_the_language() -> None:
+    attached = [
+        text("Was steht in der Datei, und ist das nicht zu viel?"),
+        {
+            "type": "file",
+            "mediaType": "application/pdf",
+            "filename": "Heizung.pdf",
+            "url": "data:application/pdf;base64,x",
+        },
+        {"type": "source-document", "sourceId": "1", "mediaType": "text/plain", "title": "Normen"},
+        {"type": "source-url", "sourceId": "2", "url": "https://heizung.example/a"},
+        {"type": "file", "mediaType": "image/png", "url": "data:image/png;base64,AAAA"},
+    ]
+    chat = factories.chat(
+        message("a", attached),
+        message("b", [attached[1], text("Noch eine, die auch nicht passt.")]),
+        message("c", [{"type": "file", "filename": "later.pdf", "mediaType": "application/pdf", "url": "x"}]),
+        settings={"model": "small-1", "thinking": True, "colour": "blue"},
+    )
+    rows = list(chat.messages.order_by("position"))
+    seen = environment.overview(environment.build(chat, rows[1:2]))
+    assert seen["chat"]["documents"] == ["Heizung.pdf", "Normen", "https://heizung.example/a"]
+    assert seen["chat"]["settings"] == {"source": "api", "model": "small-1", "thinking": "True"}
+    assert seen["language"] == "de"
+
+
+def test_an_environment_stored_before_it_named_a_language_is_still_readable() -> None:
+    content = build(message("a", "Roots take up water from the soil."))
+    del content["chat"]["language"]
+    assert environment.overview(content)["language"] is None
