@@ -20,6 +20,8 @@ _LARGEST_READ = 8 * 1024 * 1024
 # No possessive repeat here stands around a group that can backtrack: Python 3.11.0 to 3.11.4 match those wrongly.
 _TO_BRACKET = re.compile(rb'(?:[^"{}\[\]]++|"[^"\\]*+(?:\\.[^"\\]*+)*+")*', re.DOTALL)
 _STRING = re.compile(rb'"[^"\\]*+(?:\\.[^"\\]*+)*+"', re.DOTALL)
+# Inside a string: up to its closing quote, or to where this piece of the text ends.
+_IN_STRING = re.compile(rb'[^"\\]*+(?:\\.[^"\\]*+)*+', re.DOTALL)
 _SCALAR = re.compile(rb'[^\s,:"{}\[\]]++')
 _SPACE = re.compile(rb"[ \t\r\n]*+")
 _PARTNER = {ord("}"): ord("{"), ord("]"): ord("[")}
@@ -111,11 +113,11 @@ class JsonText:
         at = 0
         while True:
             at = _TO_BRACKET.match(self._buffer, at).end()
-            if at == len(self._buffer) or self._buffer[at] == ord('"'):
-                if not self._more():
-                    raise BrokenText("the file ends in the middle of it", self._dropped + len(self._buffer))
-                if len(self._buffer) > MAX_VALUE:
-                    raise BrokenText(f"it is larger than {MAX_VALUE // 2**20} MB", self.offset)
+            if at == len(self._buffer):
+                self._need_more()
+                continue
+            if self._buffer[at] == ord('"'):
+                at = self._string_end(at)
                 continue
             bracket = self._buffer[at]
             if bracket not in _PARTNER:
@@ -134,17 +136,45 @@ class JsonText:
             # A number or word may go on in the next piece; a closed string may not.
             if found and (pattern is _STRING or found.end() < len(self._buffer)):
                 break
+            if pattern is _STRING:
+                return self._take_long_string()
             if not self._more():
                 if found:
                     break
                 rest = chr(self._buffer[self._at]) if self._at < len(self._buffer) else ""
-                if rest in ("", '"'):
+                if not rest:
                     raise BrokenText("the file ends in the middle of it", self.offset)
                 raise BrokenText(f"a value expected, found {rest!r}", self.offset)
-            if len(self._buffer) > MAX_VALUE:
-                raise BrokenText(f"it is larger than {MAX_VALUE // 2**20} MB", self.offset)
+            self._check_size()
         self._at = found.end()
         return found.group()
+
+    def _take_long_string(self) -> bytes:
+        """A string at the cursor that this piece of the text does not close."""
+        self._drop()
+        self._at = self._string_end(0, self.offset)
+        with memoryview(self._buffer) as view:
+            return bytes(view[: self._at])
+
+    def _string_end(self, at: int, broken_at: int | None = None) -> int:
+        """Where the string that opens at ``at`` is over; no byte of it is looked at twice. Nothing may be left to drop."""
+        at += 1
+        while True:
+            at = _IN_STRING.match(self._buffer, at).end()
+            if at < len(self._buffer) and self._buffer[at] == ord('"'):
+                return at + 1
+            self._need_more(broken_at)
+
+    def _need_more(self, broken_at: int | None = None) -> None:
+        """Read on inside a value. Raises BrokenText, at the end of the text unless told where, or for too large a value."""
+        if not self._more():
+            end = self._dropped + len(self._buffer)
+            raise BrokenText("the file ends in the middle of it", end if broken_at is None else broken_at)
+        self._check_size()
+
+    def _check_size(self) -> None:
+        if len(self._buffer) > MAX_VALUE:
+            raise BrokenText(f"it is larger than {MAX_VALUE // 2**20} MB", self.offset)
 
 
 def elements(text: JsonText) -> Iterator[bytes]:

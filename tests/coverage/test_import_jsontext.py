@@ -3,7 +3,9 @@
 import contextlib
 import io
 import json
+import re
 import time
+from collections.abc import Callable
 from typing import Any
 
 import pytest
@@ -161,6 +163,30 @@ def test_a_long_value_in_small_pieces_is_not_read_again_and_again() -> None:
     (value,) = cut(data, 8192)
     assert len(value["a"]) == 20_000_000
     assert time.process_time() - started < 5
+
+
+@pytest.mark.parametrize("wrap", [lambda text: [{"a": text}], lambda text: [text]])
+def test_no_byte_of_a_long_string_is_looked_at_twice(
+    monkeypatch: pytest.MonkeyPatch, wrap: Callable[[str], Any]
+) -> None:
+    """However often more of it has to be read."""
+
+    class Counting:
+        looked_at = 0
+
+        def match(self, text: bytearray, at: int) -> re.Match[bytes]:
+            found = jsontext_in_string.match(text, at)
+            Counting.looked_at += found.end() - at
+            return found
+
+    jsontext_in_string = jsontext._IN_STRING
+    monkeypatch.setattr(jsontext, "_FIRST_READ", 64)
+    monkeypatch.setattr(jsontext, "_LARGEST_READ", 64)
+    monkeypatch.setattr(jsontext, "_IN_STRING", Counting())
+    value = wrap('x\\"' * 10_000)
+    data = json.dumps(value).encode()
+    assert [parse(raw) for raw in elements(JsonText(io.BytesIO(data)))] == value
+    assert len(data) / 2 < Counting.looked_at <= len(data)
 
 
 def test_brackets_that_never_close_do_not_fill_the_memory(monkeypatch: pytest.MonkeyPatch) -> None:
