@@ -277,8 +277,10 @@ def _relink(learner: Learner, standing: Resolution) -> set[UUID]:
     return made
 
 
-def _withdraw_evidence(candidate: Candidate, proposition_id: UUID) -> None:
-    """Withdraw the candidate's evidence for a proposition, but for what another candidate that stands has brought too."""
+def brought_by(candidate: Candidate, proposition_id: UUID) -> list[Instance]:
+    """Evidence for a proposition that only this candidate has brought: what an undo withdraws. Another candidate of the
+    chat that stands, and has brought the same, keeps it.
+    """
     chat_id = candidate.batch.chat_id
     others = (
         Candidate.objects.filter(batch__chat=chat_id, resolutions__proposition=proposition_id)
@@ -290,7 +292,11 @@ def _withdraw_evidence(candidate: Candidate, proposition_id: UUID) -> None:
     kept = {key for other in others for key in _keys(other, proposition_id)}
     gone = _keys(candidate, proposition_id) - kept
     held = Instance.objects.filter(chat=chat_id, proposition=proposition_id, withdrawn_at__isnull=True)
-    ids = [instance.pk for instance in held if evidence_key(instance) in gone]
+    return [instance for instance in held if evidence_key(instance) in gone]
+
+
+def _withdraw_evidence(candidate: Candidate, proposition_id: UUID) -> None:
+    ids = [instance.pk for instance in brought_by(candidate, proposition_id)]
     Instance.objects.filter(pk__in=ids).update(withdrawn_at=timezone.now(), live=False)
 
 
