@@ -6,7 +6,7 @@ from collections.abc import Iterator
 _MIN_WORDS = 5
 # What follows is said about the moment or tells what to do; what stands before it holds by itself.
 _BEFORE = re.compile(
-    r"(?:, so (?!that\b)|, which (?:is why|means|explains)\b|;| – | — | - (?=[a-z])|, and (?=you\b|your\b|then\b))"
+    r"(?:, so (?!that\b)|, which (?:is why|means|explains)\b|;|: | – | — | - (?=[a-z])|, and (?=you\b|your\b|then\b))"
 )
 _AFTER = re.compile(r"(?::|;| – | — | - |, but| – and|, because(?= \w+ \w+ \w+ \w+ \w+)) +")
 

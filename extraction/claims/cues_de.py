@@ -1,6 +1,7 @@
 """German cues."""
 
 from extraction.claims.cues import Cues, rx
+from extraction.claims.cues_terse import widened
 
 LEAD = rx(
     r"(?:also|ja|nein|genau|richtig|gut|ok|okay|super|klar|stimmt|na ja|naja|hallo|danke|schön|gern|kurz gesagt|kurz|außerdem|zudem|übrigens|jedoch|allerdings|zusammengefasst|wichtig|merke|nicht ganz|verständlich|mist|ach so|ach|auch hier gilt|im allgemeinen|allgemein)(?:,|:|\s[–—-]|[–—])\s*",
@@ -21,7 +22,7 @@ DE = Cues(
     anaphora_start=rx(
         r"(?:das|dem|den|die|der) (?:ist|sind|war|waren|hat|haben|wird|werden|kann|können|liegt|gilt|heißt|bedeutet|macht|geht|klingt|zeigt|entspricht|führt|gibt|steht|muss|lässt|höre|spiele)\b",
         r"(?:ihr|ihre|ihren|ihrer|sein|seine|seinen|seiner|beides|der eine|die eine|der andere|die andere|das andere|die übrigen)\b",
-        r"(?:er|sie|es|dies|diese[rsnm]?|jene[rsnm]?|solche?|beide|da|dort|hier|dadurch|damit|daher|dafür|davon|dabei|dazu|dazwischen|danach|dagegen|deshalb|deswegen|darum|dann|so|sonst|stattdessen|ebenso|letztere\w*|erstere\w*|auch hier|zum beispiel|nur so|noch \w+er|diesmal|gern)(?![\w-])",
+        r"(?:er|sie|es|dies|diese[rsnm]?|jene[rsnm]?|solche?|beide|da|dort|hier|dadurch|damit|daher|dafür|davon|dabei|dazu|dazwischen|danach|dagegen|deshalb|deswegen|darum|dann(?! [a-zäöüß]+ (?:wir|ich)\b)|so|sonst|stattdessen|ebenso|letztere\w*|erstere\w*|auch hier|zum beispiel|nur so|noch \w+er|diesmal|gern)(?![\w-])",
         r"(?:wenn|weil|da|obwohl|falls|nach|mit|bei|in|für|von|aus|durch|ohne|auf|an|unter|zu|wegen) (?:es|sie|er|ihm|ihr|ihnen|ihn|das|dies|diese[rnms]?|dem|jene[rnms]?|demselben|derselben)\b(?! [A-ZÄÖÜ])",
         r"(?:der|die|das) (?:erste|zweite|dritte|letzte|nächste|andere|obige|gleiche|folgende|antwort|frage|ergebnis|unterschied|grund|trick|aufgabe|beiden|name|siebte)\b(?! (?:von|zwischen|der|des|hauptsatz|weltkrieg|gesetz))",
     ),
@@ -103,10 +104,10 @@ DE = Cues(
         ),
     ),
     request_start=rx(
-        r"(?:kannst|könntest|bitte|erklär\w*|zeig\w*|gib|sag|hilf|fragst|mach|was|wie|warum|wann|wo|welche\w*|ist|sind|noch eine|letzte frage)\b(?! immer)"
+        r"(?:kannst|könntest|bitte|erklär\w*|zeig\w*|gib|sag|hilf|fragst|mach|was|wie|warum|wann|wo|welche\w*|ist|sind|noch eine|letzte frage)\b(?! (?:du )?(?:bitte )?(?:immer|nur|ohne|nie|keine?)\b)"
     ),
     never=rx(
-        r"\b(?:ich (?:möchte|will|muss) (?:\w+ ){0,6}(?:verstehen|wissen|lernen|fragen|gehen|los)|muss ich (?:noch |das )*(?:üben|nachdenken|verstehen|los|gehen)|das muss ich|kannst du|könntest du|müsste|muss (?:\w+ ){0,3}(?:liegen|sein, weil))\b",
+        r"\b(?:ich (?:möchte|will|muss) (?:\w+ ){0,6}(?:verstehen|wissen|lernen|fragen|gehen|los)|muss ich (?:noch |das )*(?:üben|nachdenken|verstehen|los|gehen)|das muss ich|kannst du(?! bitte immer)|könntest du(?! bitte immer)|müsste|muss (?:\w+ ){0,3}(?:liegen|sein, weil))\b",
     ),
     belief=rx(r"(?:ich (?:weiß|wusste)|ich habe gelernt|wir haben gelernt|ich (?:glaube|denke)),? dass\s+"),
     about_self=rx(
@@ -118,4 +119,4 @@ DE = Cues(
     owned=rx(r"\b(?:ich|wir|mein\w*|unser\w*|uns)\b"),
 )
 
-CUES = {"de": DE}
+CUES = {"de": widened(DE)}

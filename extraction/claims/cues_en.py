@@ -10,7 +10,7 @@ _LEAD_WORDS = (
     "|generally|similarly|likewise|lastly|second|secondly|third|thirdly|first|firstly|first of all|finally|importantly|crucially|overall"
     "|by the way|unfortunately|fortunately|interestingly|not quite|not exactly|not always|careful|almost|in other words|put simply"
     "|simply put|strictly speaking|to be precise|one more thing|for the record|fyi|for context|some context|context|background|a correction|one correction|correction"
-    "|on the other hand|on the one hand|on the other side|the facts|answer|short answer|next|then|alternatively|that said|rather"
+    "|fair enough|fair point|good point|on the other hand|on the one hand|on the other side|the facts|answer|short answer|next|then|alternatively|that said|rather"
 )
 # What a learner calls by its kind is no mere lead.
 _NAMED_KINDS = "decision|decided?|choice|plan|settled|agreed|lesson|takeaway|open|unclear|tbd|assumption|hypothesis|preference|limit|condition|requirement|constraint|rule"
@@ -39,6 +39,7 @@ _PREPOSITIONS = (
 ANAPHORA = rx(
     rf"(?:{_PRONOUNS})\b(?!-| turn(?:s|ed) out)",
     r"(?:each|none|all|most|some|many|one|two|both|either|neither|any|part) of (?:them|these|those|this|that|which|it)\b",
+    r"(?:\w+|[\d,.]+) of (?:them|these|those)\b",
     r"one (?:way|reason|option|example|thing|more|last|such|is|sentence|of the results)\b",
     r"some (?:are|do|have)\b",
     rf"(?:{_PREPOSITIONS})\s+(?:it|its|it['’]s|this|that|these|those|they|their|them|he|she|him|his|her|both|doing (?:so|this|that)|such|one of (?:them|these))\b(?! (?:is|are) why)",
@@ -68,7 +69,7 @@ _ADJECTIVES = "|".join(
 VAGUE = rx(
     rf"the (?:{_RELATIONAL})\b(?! (?:of|between|that|in|to|for|from|at|called|known|on|by|line|layer|table|type|theory|law|party|bank|set|structure)\b)",
     rf"the (?:{_ADJECTIVES})\b(?! (?:[\w-]+ )?(?:law|rule|world|war|person|derivative|of|between|quantum|amendment|floor|century|language|that|which|who|in|for|party|testament|kingdom|republic|estate)\b)",
-    r"(?:example|exercise|task|tip|hint|hypothesis|bonus|tl;?dr|ps|p\.s|quick \w+|try|back|better|worse|easier|harder|faster|slower|cheaper|reliable|the [\d.,]+|step \w+|part \w+|option \w|point \d+|rule \d+|day \d+)\b(?=[\s,:.;])(?! than)",
+    r"(?:example|exercise|task|tip|hint|hypothesis|bonus|tl;?dr|ps|p\.s|quick \w+|try|back|better|worse|easier|harder|faster|slower|cheaper|reliable|the [\d.,]+|step \w+|part \w+|(?:week|session|chapter|round) \d+|option \w|point \d+|rule \d+|day \d+)\b(?=[\s,:.;])(?! than)",
     r"an? (?:[\w-]+ )?(?:proof|example|way|analogy|comparison|picture|hint|trick|test|question|answer|plan|page|list|summary|reminder|step|deviation) (?:is|are|would|for|to|of 0)\b",
     r"[a-z]+, (?:and|but) it\b",
     r"the \w+est, ",
@@ -86,7 +87,7 @@ VAGUE = rx(
 
 DEIXIS = rx(
     r"\b(?:this|that|these|those) (?:example|case|chat|step|lesson|section|question|answer|problem|exercise|quiz|code|snippet|table|message|equation|diagram|picture|figure|conversation|session|plan|draft|sentence|paragraph|trap|objection|trick|test|weather|size|distance|house|list|project|direction|sense)s?\b(?! of)",
-    r"\bthe (?:example|chat|lesson|section|quiz|snippet|conversation|session|objection)s?\b(?! of)",
+    r"\bthe (?:example|chat|lesson|section|quiz|snippet|conversation|session|objection|exercise)s?\b(?! of)|\bof the sentence (?:is|are|was)\b",
     r"(?<!from the )(?<!the )\b(?:above|below)[,.]",
     r"\b(?:earlier[,.]|previously|so far|as mentioned|just (?:saw|said|now)|mentioned|the latter|the former|this one|that one(?! \w)|these two|those two|this time|last time|these (?:into|are|have|can|will))\b",
     r"\b(?:in|with|by|for|on|at|of|from|during|to|under) (?:this|that|these|those)\b(?! (?:which|who))",
@@ -110,6 +111,12 @@ META = rx(
     r"\b(?:search|tool|service|query|request|lookup|page|file|log|attachment|upload|results?) (?:returned|did not answer|didn['’]t answer|failed|contained|speaks)\b",
     r"\binstructions? (?:instead|in it)\b",
     r"\b(?:remember|remind) (?:this|it|me)\b",
+    r"\b(?:lovely|great|good|wise|perfect|solid|nice|excellent|brilliant|smart|fine|fun|clever|safe) (?:choice|idea|option|pick|plan|reason|combination|side|rule|call|move)\b(?! (?:of|when|if) )",
+    r"^(?:added|removed|fixed|changed|updated|renamed|moved|installed|created|deleted|replaced|booked|sent|checked|searched|ran|tested) (?:the|an?|your|two|three|all|both|it|for)\b",
+    r"^(?:substituting|plugging|solving|dividing|multiplying|simplifying|adding|subtracting|inserting)\b.*\b(?:gives?|yields?|leaves?|leads to)\b",
+    r"\bso [a-z] = [\d-]|^[a-z] equals\b|\bin total[.,]|^there are \d+ (?:ways|possibilities|combinations|cases|outcomes)\b",
+    r"^(?:with|for|at) (?:[\d.,]+|one|two|three|four) .*\b(?:takes?|costs?|is|are|comes? to|makes?|needs?) (?:about |roughly |slightly |around )?[\d.,]+ ?\w* (?:at (?:worst|best)|in all|altogether)\b",
+    r"\b(?:find|feel|see|say|do|make) (?:that|it) (?:way|confusing|hard|easy|strange|at first)\b|\bfeel that way\b",
     r"\bif you (?:want|like|wish|prefer|need|tell|have any|send|share)\b",
     r"^(?:noted|done|understood|good|fine|agreed|sure|yes|no)[:,.]? ",
     r"\b(?:is|are) (?:a )?(?:sensible|realistic|reasonable|vernünftig|well-defined|well formulated|well-formulated|worth keeping|the right moment)\b",
@@ -152,7 +159,7 @@ HEDGE = rx(
     r"\b(?:you|we) (?:might|may|could|should|can|must|want|will|would|have to|['’]d|don['’]t|won['’]t|also|then|still|only)\b",
     r"^(?!to |for |if )[^,]*\b(?:you|we) need\b",
     r"\bmight (?:want|be worth|be better|help)\b",
-    r"\bwould (?:suggest|recommend|be (?:better|nice|good|worth|helpful|enough))\b",
+    r"\bwould (?:help|suggest|recommend|do|work|be (?:perfectly|better|nice|good|worth|helpful|enough))\b",
     r"\bit(?:['’]s| is| may be| might be) (?:worth|better|best|a good idea|probably|usually best)\b",
     r"\b(?:good|sensible|reasonable|safe|better|best|good first) (?:idea|next step|starting point|compromise|default|first step|method|way|plan|approach|window|bet|choice) (?:is|would|might|here)\b",
     r"\bis (?:a )?(?:good|sensible|reasonable) (?:compromise|idea|plan|way|choice|requirement|start|rule|habit)\b",

@@ -127,10 +127,10 @@ OWN_KINDS: Rules = (
     (
         "constraint",
         rx(
-            r"\b(?:must|cannot|can['’]t|can not|may not|has to|have to|needs? to|at least|max\.?|up to \d|(?:is|are) only allowed|limit (?:is|of)|required to|(?:is|are) required|only have \d+|has only \d+|can only|only if|only when|not allowed)\b",
+            r"\b(?:must|cannot|can['’]t|can not|may not|has to|have to|needs? to|at least|max\.?|up to \d|(?:is|are) only allowed|limit (?:is|of)|required to|(?:is|are) required|only have \d+|has only \d+|can only|only if|only when|not allowed|only [\w ]{3,30} allowed)\b",
             r"\b(?:cost|costs|stay|be|keep\w*|stays|remain) (?:\w+ )?(?:under|below) \d",
             r"\bwithin \d+ (?:seconds?|minutes?|hours?|days?|weeks?|months?|ms)\b",
-            r"\b(?:i|we) want\b.*\b(?:before|by|otherwise|no later|under|below|only)\b",
+            r"\b(?:i|we) want\b.*\b(?:before|by(?! (?:hand|myself|bus|train|car|bike|foot|ear|heart|mail|phone|the way)\b)|otherwise|no later|under|below|only)\b",
             r"\b(?:i|we) (?:will not|won['’]t) [a-z]+ (?:up |any |the |a |my |our )",
             r"\bby then\b",
         ),
@@ -159,6 +159,7 @@ NEVER = rx(
     r"\b(?:that|this|it) (?:must|has to|can['’]t|cannot|needs to) be (?:because|why|wrong|right|the reason)\b",
     r"\bhave to (?:admit|say)\b",
     r"\b(?:need|have|want|got) to\b.*\b(?:today|tonight|right now|asap|this (?:morning|afternoon|evening))\b(?! (?:by|before))(?<!by today)(?<!until today)",
+    r"^(?:i|we) (?:still )?(?:have|need|got) to (?:pick|choose|find(?! out)|settle|sort|figure(?! out)|plan|organi[sz]e|get|buy|call|book|write|fix|prepare|start|finish|work)\b(?!.*\b(?:by|before|until|within|no later|at least|at most|only)\b)",
     r"^if (?:i|we) (?:had|were|was|could|won|lived|knew)\b|\b(?:i|we)(?:['’]d| would) (?:have )?(?:\w+ )?(?:if|unless)\b",
     r"^(?:didn|haven|couldn)['’]t (?:know|think|expect|notice)",
     r"\bmust have\b",

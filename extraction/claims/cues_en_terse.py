@@ -6,13 +6,13 @@ _WILL = r"\b(?:i|we)(?:['’]ll| will|['’](?:m|re) (?:going to|gonna)| (?:am|a
 _SETTLING = (
     "keep|stay|leave|do|make|put|run|cut|limit|avoid|offer|pay|structure|build|set|stop|eat|add|replace|reduce|accept|refuse|cancel"
     "|wait|hire|rent|go|have|serve|plant|grow|cook|bake|train|practi[cs]e|wear|host|store|ship|publish|bring|invite|travel|drive|split"
-    "|order|paint|install|focus|concentrate"
+    "|order|paint|install|focus|concentrate|take|use|buy"
 )
 # What is done once and then over is no decision to remember.
 _ERRAND = (
     "do (?:that|it|this|so|my|some)|go (?:now|to bed|home|on|back|ahead|and|to the|get)|have (?:a |to |another|time|dinner|lunch)|make (?:sure|a note|one|it)"
     "|keep (?:you|that|it|going|trying|in mind|an eye)|leave (?:now|you|soon)|set (?:it|that) up|add (?:it|that|them)|run (?:it|that)"
-    "|wait (?:here|a)|put (?:it|that|them)|stop (?:here|now|there)|offer you|pay attention|build (?:it|that)|make (?:that|this)"
+    "|wait (?:here|a)|put (?:it|that|them)|stop (?:here|now|there)|offer you|take (?:that|it|this|a|them)|use (?:that|it|this|them)|buy (?:it|that|one)|pay attention|build (?:it|that)|make (?:that|this)"
 )
 _LASTS = r"from now on|next (?:year|season|month|week|term|summer|winter|spring|autumn)|this (?:time|year)|starting (?:today|tomorrow|now|\w+day)"
 
@@ -20,7 +20,7 @@ LABELS: Rules = (
     (
         "decision",
         rx(
-            r"(?:[\w ]{0,30}\b)?(?:decision made|decided)\s*:\s*",
+            r"(?:[\w ]{0,30}\b)?(?:decision made|decided|fixed|settled)\s*:\s*",
             r"(?:i(?:['’]ve)? )?changed my mind[,:;.]?\s+(?=(?:we|i|let)\b)",
         ),
     ),
@@ -41,6 +41,7 @@ KINDS: Rules = (
             r"\bwhat (?:i|we) still (?:don['’]t|do not) know\b",
             r"\b(?:need|have|got) to (?:check|ask|clarify|find out|confirm)(?: with (?:the |my |our )?[\w ]{2,24}?)? (?:if|whether|how|which|who|when|what)\b",
             r"\b(?:nobody|no one)(?: has|['’]s)? (?:told|tells|said|says|answered) [\w ]{0,12}(?:if|whether|how|which|when|who)\b",
+            r"\b(?:nobody|no one|none of us) (?:yet )?knows? (?:yet )?(?:if|whether|which|how|who|when|where|what)\b",
             r"\bstill (?:don['’]t|do not) know (?:if|whether|which|how|who|when)\b",
         ),
     ),

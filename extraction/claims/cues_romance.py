@@ -1,6 +1,7 @@
 """Spanish, French, Portuguese and Italian cues."""
 
 from extraction.claims.cues import Cues, rx
+from extraction.claims.cues_terse import widened
 
 ES = Cues(
     code="es",
@@ -387,4 +388,4 @@ IT = Cues(
     owned=rx(r"\b(?:io|mio|mia|noi|nostro|nostra|abbiamo|siamo)\b"),
 )
 
-CUES = {"es": ES, "fr": FR, "pt": PT, "it": IT}
+CUES = {"es": widened(ES), "fr": widened(FR), "pt": PT, "it": IT}

@@ -92,14 +92,15 @@ def react(facts: list[Draft], disputed: list[Draft], turn: Turn, fallback: str) 
     `disputed` are the facts that the explanation answers an objection to: accepting it accepts them.
     """
     found = reactions(turn.said, fallback)
+    said = tuple(part.evidence_id for part in turn.parts if part.quiz is None)
     facts = facts[-_LOOK_BACK:]
     doubts = [reaction for reaction in found if reaction.level != ACCEPTED]
     if not doubts and found:
         for fact in [*facts, *disputed]:
-            fact.understanding = ACCEPTED
+            fact.understanding, fact.shown = ACCEPTED, said
     for doubt in doubts:
         for fact in _about(facts, doubt.words):
-            fact.understanding = doubt.level
+            fact.understanding, fact.shown = doubt.level, said
 
 
 def same_matter(fact: Draft, text: str, words: frozenset[str], language: str) -> bool:
@@ -132,7 +133,7 @@ def restate(facts: list[Draft], turn: Turn, fallback: str, verdict: str | None) 
             near = {id(fact): fact for word in words for fact in by_word.get(word, ())}
             for fact in near.values():
                 if same_matter(fact, said, words, language):
-                    fact.understanding = SOLID
+                    fact.understanding, fact.shown = SOLID, (part.evidence_id,)
                     fact.evidence.append(Evidence(part.evidence_id, sentence.quote))
 
 
@@ -142,3 +143,4 @@ def quizzed(facts: list[Draft], quiz: Draft, answer_words: frozenset[str]) -> No
         shared = len(fact.words & quiz.words)
         if answer_words <= fact.words and shared >= 3 and shared >= 0.6 * min(len(quiz.words), len(fact.words)):
             fact.understanding = quiz.understanding
+            fact.shown = tuple(one for place in quiz.evidence for one in (place.evidence_id, *place.also))

@@ -92,5 +92,7 @@ class Draft:
     staleness: str | None = None
     origin: str = "statement"
     score: float = 0.0
+    # The items in which the learner shows the level, where the quotes are the assistant's.
+    shown: tuple[str, ...] = ()
     said_at: str | None = None
     words: frozenset[str] = field(default_factory=frozenset)

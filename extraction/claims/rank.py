@@ -92,6 +92,7 @@ def merged(drafts: list[Draft]) -> list[Draft]:
         first.evidence += [one for one in draft.evidence if one not in first.evidence]
         if draft.understanding not in (None, NOT_YET_ENGAGED):
             first.understanding = draft.understanding
+            first.shown = draft.shown or tuple(one.evidence_id for one in draft.evidence)
         if draft.origin == "quiz":
             first.origin = "quiz"
     return list(kept.values())

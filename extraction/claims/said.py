@@ -4,6 +4,7 @@ import re
 from dataclasses import dataclass
 
 from extraction.claims.cues import cues_for, matches, starts
+from extraction.claims.cues_terse import without_mutter
 from extraction.claims.dates import with_dates
 from extraction.claims.filters import bad_shape, bad_talk, too_thin, why_not
 from extraction.claims.language import detect_language
@@ -60,6 +61,13 @@ _SPEAKS_OF_SELF = re.compile(r"\b(?:I|[Mm]y|me)\b(?! [A-Z])")
 _PASSING_VERBS = frozenset(
     "need want see know think mean look try start stop go talk say get let take try discuss agree learn expect wait ask do".split()
 )
+# How things stand just now, and what went wrong once.
+_PASSING_STATE = re.compile(
+    r"\b(?:right now|at the moment|again[.!]*$|keeps? (?!track|bees)\w+ing|came out|turned out|went (?:wrong|from)|still (?:slow|broken|not working|failing|wrong)"
+    r"|just (?:now|tried|did|saw)|last night|tonight|(?:won['’]t|doesn['’]t|didn['’]t) (?:turn|start|work|move|open|close)\b|(?:is|are) (?:broken|stuck|failing|down|killing)\b)",
+    re.IGNORECASE,
+)
+_FROM = re.compile(r"I['’]?(?: a)?m from [A-Z]")
 _AND = re.compile(r"(?:and|also|und|et|y)\b", re.IGNORECASE)
 _THEN = re.compile(r"then,? (?!it\b)", re.IGNORECASE)
 # "No more than three at once" is a limit without a verb.
@@ -148,7 +156,7 @@ class Statements:
         """The sentence without its leads; a learner's "then" only leads over."""
         text = stripped(sentence.text, self.cues)
         if self.language != "en":
-            return text
+            return capitalised(without_mutter(text))
         match = _THEN.match(text)
         if match is not None:
             text = stripped(text[match.end() :], self.cues)
@@ -267,16 +275,19 @@ class Statements:
         cues, language = self.cues, self.language
         if starts(cues.about_self, text) or (language == "en" and _we_do(text)):
             lasting = _PASSING_TAIL.sub("", text) if language == "en" else text
-            if matches(cues.never, lasting) or too_thin(lasting, language, bullet=True, least=2) is not None:
+            least = 1 if _FROM.match(lasting) else 2
+            if matches(cues.never, lasting) or too_thin(lasting, language, bullet=True, least=least) is not None:
                 return None
             return "fact", self._worded(lasting, "fact"), SHAKY if matches(cues.unsure, lasting) else SOLID
+        if language == "en" and _PASSING_STATE.search(text):
+            return None
         if starts(cues.reason_start, text) or (_SPEAKS_OF_SELF.search(text) and not matches(cues.owned, text)):
             return None
         if matches(cues.never, text) or matches(cues.unsure, text) or why_not(text, cues, language) is not None:
             return None
+        # Only English verbs are known well enough to tell a statement from a mutter.
         about_project = self.own_project and not self.in_doubt and self.verdict != CORRECTED
-        if about_project and language == "en":
-            about_project = states_something(tokens(text))
+        about_project = about_project and language == "en" and states_something(tokens(text))
         if self.verdict == CONFIRMED or about_project:
             return "fact", self._worded(text, "fact"), SOLID
         return None

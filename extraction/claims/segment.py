@@ -23,6 +23,10 @@ FENCES = (
     re.compile(r"\\\[.*?(?:\\\]|\Z)", re.DOTALL),
     re.compile(f"{fence.MASK}+"),  # a block covered
     re.compile(r"<!--.*?(?:-->|\Z)", re.DOTALL),
+    # Whole sentences in quotation marks or in italics: what somebody else says, a role, a pasted page, an example.
+    re.compile(r"(?<!\w)\"(?=[^\"\n]{20})[^\"\n]{1,2000}[.!?…]\"(?!\w)"),
+    re.compile(r"[“„](?=[^“”„\n]{20})[^“”„\n]{1,2000}[.!?…][“”](?!\w)"),
+    re.compile(r"(?<![\w*])\*(?=[^\s*])(?=[^*\n]{12})[^*\n]{1,2000}[.!?…]\*(?![\w*])"),
     re.compile(r"-----BEGIN [A-Z ]+-----.*?(?:-----END [A-Z ]+-----|\Z)", re.DOTALL),
 )
 # Lines that are not speech: quotations, tables, headings, rules, indented code.

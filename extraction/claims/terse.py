@@ -44,14 +44,14 @@ _WISH = rx(
     r"^when(?:ever)? you [a-z]+ [^,]{0,60}?,? (?:please |pls )?(?:give|show|use|write|send|skip|leave|explain|stick)\b",
     r"^(?:please |pls )?(?:do that|do this|remind me|ask me|show me|warn me)\b.* (?:whenever|every time|each time)\b",
     r"^(?:please|pls|plz),? no (?!way|worries)\w+|^no [\w ]{2,40} (?:please|pls|plz)\b",
-    r"\b(?:please|pls|plz) (?:don['’]t|do not) (?!worry|mind|get me|laugh|judge|tell)[a-z]+",
+    r"\b(?:please|pls|plz) (?:always )?(?:correct|answer|write|explain|use|show|mark|check|translate) (?:every|each|all)\b|\b(?:please|pls|plz) (?:don['’]t|do not) (?!worry|mind|get me|laugh|judge|tell)[a-z]+",
 )
 _CLAUSE = re.compile(
     r"[,;]\s+(?:and |so |but |also )?|\s[–—-]\s(?:and |so )?| (?:and|so) (?=(?:please|pls|plz|short|only|no)\b)"
 )
 _POINTS = re.compile(r"(?:please |pls )?do (?:that|this|it)\b", re.IGNORECASE)
 _CHOICE = re.compile(
-    r"(?P<choice>(?:no |not )?[\w£€$][\w ,.°%/£€$'’-]{0,60}?),? (?:then|it is)(?P<more>,? (?:starting|from|since|because)\b[^.!?]{2,60})?[.!]*$",
+    r"(?P<choice>(?:no |not )?[\w£€$][\w ,.°%/£€$'’-]{0,60}?),? (?:then|it is)(?P<more>,? (?:starting|from|since|because)\b[^.!?]{2,60}|, [\w'’-]+(?: [\w'’-]+){0,3})?[.!]*$",
     re.IGNORECASE,
 )
 _NO_CHOICE = re.compile(
