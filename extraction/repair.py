@@ -22,6 +22,7 @@ from graphctx.models import Instance, Proposition
 from .erasure import Fate, remove_bare, standing
 from .locking import with_runs_locked
 from .models import Batch, Candidate, Resolution, Run
+from .prompts import older_rows
 
 KEEP, RESET = "keep", "reset"
 COVERAGE_CHOICES = (KEEP, RESET)
@@ -34,15 +35,17 @@ class BeingRead(ValueError):
 
 @dataclass(frozen=True, slots=True)
 class Scope:
-    """What is to be read again: one message, the positions ``first`` to ``last``, or (nothing given) the whole chat."""
+    """What is to be read again: one message, the positions ``first`` to ``last``, what was read last under ``older``
+    instructions, or (nothing given) the whole chat."""
 
     first: int | None = None
     last: int | None = None
     message_id: str | None = None
+    older: bool = False
 
     @property
     def whole(self) -> bool:
-        return self.first is None and self.last is None and self.message_id is None
+        return self.first is None and self.last is None and self.message_id is None and not self.older
 
 
 @dataclass(frozen=True, slots=True)
@@ -132,6 +135,11 @@ def _balances(chat: Chat) -> dict[str, tuple[int, int]]:
 
 
 def _named(chat: Chat, scope: Scope, rows: Sequence[MessageCoverage]) -> list[MessageCoverage]:
+    if scope.older:
+        if scope != Scope(older=True):
+            raise ValueError("name either what was read under older instructions, or messages; not both")
+        read = set(older_rows([chat.pk]).values_list("pk", flat=True))
+        return [row for row in rows if row.pk in read]
     if scope.message_id is not None:
         if scope.first is not None or scope.last is not None:
             raise ValueError("name either one message or a range, not both")

@@ -5,6 +5,7 @@ while no cap is reached, so each worker may pass a cap on tokens by at most the 
 before each request: there a cap is passed by one request, and ends the batch.
 """
 
+from collections.abc import Iterable
 from datetime import timedelta
 from decimal import Decimal
 from typing import Any
@@ -15,7 +16,7 @@ from django.db.models import F, Q, Sum
 from django.db.models.functions import Coalesce
 from django.utils import timezone
 
-from .models import Batch, ModelUse
+from .models import Batch, ModelUse, Run
 from .workers import Allowance, WorkerReport
 
 DAY = timedelta(days=1)
@@ -130,3 +131,30 @@ def total_use(uses: Any) -> dict[str, Any]:
         "cost": sum(costs, NOTHING) if costs else None,
         "unpriced": len(rows) - len(costs),
     }
+
+
+def add_uses(uses: Iterable[dict[str, Any]]) -> dict[str, Any]:
+    """The sum of several ``total_use``."""
+    rows = list(uses)
+    costs = [row["cost"] for row in rows if row["cost"] is not None]
+    counted = ("requests", "input_tokens", "output_tokens", "unpriced")
+    return {name: sum(row[name] for row in rows) for name in counted} | {"cost": sum(costs, NOTHING) if costs else None}
+
+
+def with_batch_costs(batches: Iterable[Batch]) -> list[Batch]:
+    """The batches with ``cost``: what models were paid for all attempts; None where nothing was, or no price is known."""
+    batches = list(batches)
+    paid = dict(ModelUse.objects.filter(batch__in=batches).order_by().values_list("batch").annotate(sum=Sum("cost")))
+    for batch in batches:
+        batch.cost = paid.get(batch.pk)
+    return batches
+
+
+def with_run_costs(runs: Iterable[Run]) -> list[Run]:
+    """The runs with ``cost``, as above."""
+    runs = list(runs)
+    ids = [run.pk for run in runs]
+    paid = dict(ModelUse.objects.filter(run__in=ids).order_by().values_list("run").annotate(sum=Sum("cost")))
+    for run in runs:
+        run.cost = paid.get(run.pk)
+    return runs

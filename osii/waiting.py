@@ -9,7 +9,7 @@ import redis
 
 from coverage.queueing import CHATS
 from extraction import backfill
-from extraction.spending import day_is_spent
+from extraction.spending import day_is_spent, money
 from osii import console, health, services
 
 POLL_SECONDS = 2.0
@@ -77,6 +77,19 @@ def describe_totals(data: dict[str, Any], seconds: float | None) -> list[str]:
             f"{totals.get('propositions_same', 0):,} already known."
         )
     return lines
+
+
+def describe_use(use: dict[str, Any]) -> list[str]:
+    """What models used and cost, in a line; none where no model was asked."""
+    if not use["requests"]:
+        return []
+    line = (
+        f"{use['requests']:,} request(s) to the model, {use['input_tokens']:,} tokens in, {use['output_tokens']:,} out: "
+        + ("price not known" if use["cost"] is None else money(use["cost"]))
+    )
+    return [
+        line + (f", and {use['unpriced']:,} attempt(s) of unknown price" if use["unpriced"] and use["cost"] else "")
+    ]
 
 
 def describe_backlog(state: backfill.Backlog) -> list[str]:

@@ -65,6 +65,8 @@ def _addresses(host: str) -> list[Address]:
 
 def _reason(address: Address) -> str:
     inner = getattr(address, "ipv4_mapped", None) or getattr(address, "sixtofour", None) or address
+    if inner.is_loopback:
+        return ""
     if inner in _METADATA_ADDRESSES:
         return f"{address} is a cloud's metadata service"
     if inner.is_link_local:

@@ -241,7 +241,10 @@ class Migration(migrations.Migration):
         migrations.AddConstraint(
             model_name="languagemodel",
             constraint=models.UniqueConstraint(
-                condition=models.Q(("default", True)), fields=("default",), name="one_default_model"
+                condition=models.Q(("default", True)),
+                fields=("default",),
+                name="one_default_model",
+                violation_error_message="Another model is the default. Take that from it first.",
             ),
         ),
         migrations.AddConstraint(

@@ -72,7 +72,12 @@ class LanguageModel(models.Model):
     class Meta:
         ordering = ("name",)
         constraints = [
-            models.UniqueConstraint(fields=("default",), condition=Q(default=True), name="one_default_model"),
+            models.UniqueConstraint(
+                fields=("default",),
+                condition=Q(default=True),
+                name="one_default_model",
+                violation_error_message="Another model is the default. Take that from it first.",
+            ),
             models.CheckConstraint(
                 condition=Q(name__regex=NAME) & ~Q(name=ENVIRONMENT),
                 name="model_name_plain",

@@ -118,12 +118,18 @@ def coverage(request: ApiRequest, chat_id: UUID) -> HttpResponse:
 
 
 @router.post(
-    "/{chat_id}/extract", response={202: schemas.ExtractOut, **problems(404, body=True)}, summary="Read it now"
+    "/{chat_id}/extract", response={202: schemas.ExtractOut, **problems(403, 404, body=True)}, summary="Read it now"
 )
 def extract(request: ApiRequest, chat_id: UUID, body: schemas.ExtractIn = schemas.ExtractIn()) -> HttpResponse:  # noqa: B008 - immutable
-    """Joins the run that is active, if there is one; "rest" makes it read all."""
+    """Joins the run that is active, if there is one; "rest" makes it read all. What reads is for staff to choose."""
     find_chat(request, chat_id)
-    return reply({"run": shapes.run(services.request_run(chat_id, body.mode))}, 202)
+    if (body.worker or body.model) and not request.auth.staff:
+        raise Problem(403, "Which worker and model read a chat is for staff to choose; leave them out.")
+    try:
+        run = services.request_run(chat_id, body.mode, body.worker, body.model or "")
+    except ValueError as error:
+        raise Problem(422, f"{error}.") from None
+    return reply({"run": shapes.run(run)}, 202)
 
 
 @router.post(

@@ -98,9 +98,11 @@ class ChatIn(Strict):
 
 
 class ExtractIn(Strict):
-    """Whether to read while enough is due, or all the rest."""
+    """Whether to read while enough is due, or all the rest, and what reads; left out, what is set up."""
 
     mode: Literal["due", "rest"] = "due"
+    worker: Text | None = Field(None, description="rules, llm, or another that is installed.")
+    model: Text | None = Field(None, description="Of the worker llm: the name of one of the models that staff set up.")
 
 
 class RereadIn(Strict):
@@ -229,6 +231,7 @@ class RunOut(Schema):
     mode: Literal["due", "rest"]
     status: Literal["queued", "running", "succeeded", "failed", "aborted"]
     worker: str
+    model: str = Field(description="The model that was asked for by name; empty for the default one.")
     attempt: int
     error: str
     queued_at: str

@@ -87,6 +87,7 @@ def run(row: Run | None) -> dict[str, Any] | None:
         "mode": row.mode,
         "status": row.status,
         "worker": row.worker,
+        "model": row.model,
         "attempt": row.attempt,
         "error": row.error,
         "queued_at": moment(row.queued_at),

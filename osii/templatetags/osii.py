@@ -1,6 +1,7 @@
 """Small pieces of the pages' visual language: icons, status badges, times, durations, the coverage bar."""
 
 from datetime import UTC, datetime, timedelta
+from decimal import Decimal
 from typing import Any
 from urllib.parse import urlencode
 from uuid import UUID
@@ -15,6 +16,8 @@ from django.utils.html import format_html
 from django.utils.safestring import SafeString
 
 from extraction.models import Batch
+from extraction.prompts import is_older
+from extraction.spending import money
 from osii.web import paging, review, strip
 from osii.web.statuses import Status, status_of
 
@@ -56,6 +59,18 @@ def _badge(status: Status) -> SafeString:
         icon(status.icon),
         status.word,
     )
+
+
+@register.filter
+def older_prompt(batch: Batch) -> bool:
+    """Whether a batch was read under older instructions than those in force."""
+    return is_older(batch)
+
+
+@register.filter
+def cost(amount: Decimal | None) -> str:
+    """What models were paid, in the currency of their prices."""
+    return "not known" if amount is None else money(amount)
 
 
 @register.simple_tag

@@ -89,13 +89,15 @@ def _position() -> forms.IntegerField:
 
 
 class RereadForm(forms.Form):
-    """Which positions are to be read again; nothing given is the whole chat."""
+    """Which positions are to be read again, or what was read under an older prompt; nothing given is the whole chat."""
 
     first = _position()
     last = _position()
+    older = forms.BooleanField(required=False, widget=forms.CheckboxInput(attrs={"class": "form-check-input"}))
 
     def scope(self) -> Scope:
-        return Scope(self.cleaned_data["first"], self.cleaned_data["last"])
+        chosen = self.cleaned_data
+        return Scope(chosen["first"], chosen["last"], older=chosen["older"])
 
 
 class PurgeForm(forms.Form):

@@ -10,8 +10,9 @@ from django.conf import settings
 from coverage.models import Chat, MessageCoverage
 from coverage.queueing import CHATS
 from extraction.models import Batch, Run
+from extraction.prompts import OlderReading, older_reading
 from extraction.selectors import COVERED, EXTRACTABLE, IN_FLIGHT, PARKED, batch_history, message_states
-from extraction.spending import day_is_spent
+from extraction.spending import day_is_spent, with_batch_costs, with_run_costs
 from osii import health, services
 
 from . import strip
@@ -29,6 +30,7 @@ class ChatState:
     runs: list[Run]
     batches: list[Batch]
     batch_count: int
+    older: OlderReading
 
     @property
     def active_run(self) -> Run | None:
@@ -54,9 +56,10 @@ def read_state(chat: Chat) -> ChatState:
     batches = batch_history(chat.pk)
     return ChatState(
         rows=message_states(chat.pk),
-        runs=list(chat_runs(chat.pk)[:RUNS_SHOWN]),
-        batches=add_outcomes(batches[:BATCHES_SHOWN]),
+        runs=with_run_costs(chat_runs(chat.pk)[:RUNS_SHOWN]),
+        batches=with_batch_costs(add_outcomes(batches[:BATCHES_SHOWN])),
         batch_count=Batch.objects.filter(chat=chat).count(),
+        older=older_reading(chat.pk),
     )
 
 
@@ -83,6 +86,7 @@ def state_context(state: ChatState) -> dict[str, Any]:
         "running_batch": state.running_batch,
         "workers": chat_workers() if waiting else None,
         "cap": day_is_spent() if waiting else "",
+        "older": state.older,
         "runs": state.runs,
         "batches": state.batches,
         "batch_count": state.batch_count,

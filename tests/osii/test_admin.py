@@ -14,7 +14,16 @@ from django.urls import reverse
 
 from coverage.models import Chat, Learner
 from extraction.documents import services
-from extraction.models import Batch, Document, ExtractionVersion, Promotion, Run, WorkerConversation
+from extraction.models import (
+    Batch,
+    Document,
+    ExtractionVersion,
+    LanguageModel,
+    ModelUse,
+    Promotion,
+    Run,
+    WorkerConversation,
+)
 from graphctx.models import EmbeddingSpace, PropositionVector, Steer
 from tests.osii import rows
 
@@ -22,7 +31,8 @@ pytestmark = pytest.mark.django_db
 
 APPS = {"coverage", "graphctx", "extraction"}
 MODELS = [model for model in admin.site._registry if model._meta.app_label in APPS]
-EDITABLE = {Learner, Chat}
+DELETABLE = {LanguageModel}
+EDITABLE = {LanguageModel, Learner, Chat}
 
 
 @pytest.fixture(autouse=True)
@@ -45,6 +55,8 @@ def everything() -> None:
     rows.instance(claim, chat)
     rows.resolution(rows.candidate(done), claim)
     WorkerConversation.objects.create(batch=done, attempt=1, worker_version="w", entries=[], usage={})
+    LanguageModel.objects.create(name="lamp", model="m")
+    ModelUse.objects.create(batch=done, run=done.run_id, attempt=1, agent="extract-worker", model={}, usage={})
     document = rows.document()
     Promotion.objects.create(document=document, after=document.primary, actor="system")
     space = EmbeddingSpace.objects.create(
@@ -85,7 +97,8 @@ def test_a_table_can_be_listed_searched_and_opened(superuser, everything, model)
 @pytest.mark.parametrize("model", MODELS, ids=lambda model: model.__name__)
 def test_what_the_product_writes_is_not_edited_here(superuser, everything, model):
     row = model.objects.first()
-    assert superuser.post(admin_url(model, "delete", row.pk), {"post": "yes"}).status_code == 403
+    if model not in DELETABLE:
+        assert superuser.post(admin_url(model, "delete", row.pk), {"post": "yes"}).status_code == 403
     if model not in EDITABLE:
         assert superuser.get(admin_url(model, "add")).status_code == 403
         assert superuser.post(admin_url(model, "change", row.pk), {}).status_code == 403

@@ -9,13 +9,15 @@ from django.core.management.base import CommandParser
 
 from coverage.models import Chat
 from extraction import backfill, runs
-from extraction.models import Batch, Run
+from extraction.models import Batch, ModelUse, Run
 from extraction.reconcile import recover_chat
 from extraction.selectors import coverage_of_chats
-from extraction.services import request_run
-from extraction.spending import day_is_spent
+from extraction.services import check_worker, request_run
+from extraction.spending import add_uses, day_is_spent, total_use
+from osii.chats import find_chat
 from osii.console import Command as OsiiCommand
-from osii.waiting import describe_backlog, describe_totals, wait_for
+from osii.older_prompt import OlderPrompt
+from osii.waiting import describe_backlog, describe_totals, describe_use, wait_for
 
 
 class Command(OsiiCommand):
@@ -32,6 +34,17 @@ class Command(OsiiCommand):
         parser.add_argument("--rest", action="store_true", help="also what is below the chunk budget")
         parser.add_argument("--worker", choices=("rules", "llm"), help="default: EXTRACTION_WORKER")
         parser.add_argument(
+            "--model", metavar="NAME", default="", help="with --worker llm: one of the models in the admin"
+        )
+        parser.add_argument(
+            "--older-prompt",
+            action="store_true",
+            help="read again what was extracted with an older prompt: its coverage is released, and the rest of these chats read",
+        )
+        parser.add_argument(
+            "--dry-run", action="store_true", help="with --older-prompt: say what that is, and change nothing"
+        )
+        parser.add_argument(
             "--queue", action="store_true", help="leave the work to the workers instead of doing it here"
         )
         parser.add_argument(
@@ -42,28 +55,42 @@ class Command(OsiiCommand):
 
     def run(self, **options: Any) -> None:
         mode = Run.Mode.REST if options["rest"] else Run.Mode.DUE
-        worker = options["worker"] or settings.EXTRACTION_WORKER
+        worker, model = options["worker"] or settings.EXTRACTION_WORKER, options["model"]
+        try:
+            check_worker(worker, model)
+        except ValueError as error:
+            self.fail(str(error))
+        if options["dry_run"] and not options["older_prompt"]:
+            self.fail("--dry-run goes with --older-prompt")
         if options["wait"] and not options["queue"]:
             self.fail("--wait waits for the workers: it goes with --queue")
         if options["status"]:
             state = backfill.backlog()
             self.result(state.to_dict(), lambda _: describe_backlog(state))
-        elif options["queue"]:
-            self._through_the_queue(options["chat"], mode, worker, wait=options["wait"])
+            return
+        chosen = [find_chat(self, options["chat"]).pk] if options["chat"] else None
+        if options["older_prompt"]:
+            older = OlderPrompt(self, chosen, dry_run=options["dry_run"])
+            if options["dry_run"]:
+                return self.result({"older_prompt": older.data}, lambda _: older.lines())
+            self.note("\n".join(older.lines()))
+            chosen, mode = older.chats, Run.Mode.REST
+        if options["queue"]:
+            self._through_the_queue(chosen, mode, worker, model, wait=options["wait"])
         else:
-            self._here(options["chat"], mode, worker)
+            self._here(chosen, mode, worker, model)
 
-    def _through_the_queue(self, chat_id: str | None, mode: str, worker: str, *, wait: bool) -> None:
+    def _through_the_queue(self, chosen: list[UUID] | None, mode: str, worker: str, model: str, *, wait: bool) -> None:
         requested: list[backfill.Requested] = []
-        if chat_id is not None:
+        if chosen is not None:
             requested = [
                 backfill.Requested(run.chat_id, row["title"], run, made)
-                for row in self._chats(chat_id, mode)
-                for run, made in backfill.request_runs([UUID(row["chat_id"])], mode, worker)
+                for row in self._chats(chosen, mode)
+                for run, made in backfill.request_runs([UUID(row["chat_id"])], mode, worker, model)
             ]
         else:
             with self.progress("Looking for what is unread", total=Chat.objects.count()) as advance:
-                for looked_at, found in backfill.request_all(mode, worker):
+                for looked_at, found in backfill.request_all(mode, worker, model):
                     requested += found
                     advance(looked_at)
         made = sum(row.made for row in requested)
@@ -77,18 +104,20 @@ class Command(OsiiCommand):
             "chats": [_requested(row, statuses.get(row.run.pk, "erased")) for row in requested],
             "requested": made,
             "joined": len(requested) - made,
+            "use": total_use(ModelUse.objects.filter(run__in=run_ids)),
             "totals": totals | {f"propositions_{name}": n for name, n in backfill.outcomes(run_ids).items()},
         }
-        self.result(data, lambda shown: describe_totals(shown, time.monotonic() - began if finished else None))
+        took = time.monotonic() - began if finished else None
+        self.result(data, lambda shown: describe_totals(shown, took) + describe_use(shown["use"]))
         if finished and totals["failed"]:
             self.fail(f"{totals['failed']:,} run(s) failed; their chats are listed under “needs you” on the home page")
 
-    def _here(self, chat_id: str | None, mode: str, worker: str) -> None:
-        chats = self._chats(chat_id, mode)
+    def _here(self, chosen: list[UUID] | None, mode: str, worker: str, model: str) -> None:
+        chats = self._chats(chosen, mode)
         results = []
         with self.progress("Extracting", total=len(chats)) as advance:
             for chat in chats:
-                results.append(self._extract(chat, mode, worker))
+                results.append(self._extract(chat, mode, worker, model))
                 advance(1)
                 if _worker_failed(results[-1]) or day_is_spent():
                     break
@@ -104,25 +133,17 @@ class Command(OsiiCommand):
         if results and (len(results) < len(chats) or results[-1]["status"] == Run.Status.QUEUED):
             self.fail(f"{day_is_spent()}; {left}")
 
-    def _chats(self, chat_id: str | None, mode: str) -> list[dict[str, Any]]:
+    def _chats(self, chosen: list[UUID] | None, mode: str) -> list[dict[str, Any]]:
         """Coverage rows of the chats to run; those with nothing to read are left out."""
-        rows = coverage_of_chats() if chat_id is None else coverage_of_chats([self._chat(chat_id).pk])
+        rows = coverage_of_chats(chosen)
         if mode == Run.Mode.REST:
             return [row for row in rows if row["uncovered_tokens"]]
         return [row for row in rows if row["due"]]
 
-    def _chat(self, text: str) -> Chat:
-        try:
-            return Chat.objects.get(pk=UUID(text))
-        except ValueError:
-            self.fail(f"{text!r} is not a chat id; coverage_report lists them")
-        except Chat.DoesNotExist:
-            self.fail(f"there is no chat {text}; coverage_report lists them")
-
-    def _extract(self, row: dict[str, Any], mode: str, worker: str) -> dict[str, Any]:
+    def _extract(self, row: dict[str, Any], mode: str, worker: str, model: str) -> dict[str, Any]:
         recover_chat(UUID(row["chat_id"]))
         try:
-            run = request_run(UUID(row["chat_id"]), mode, worker, enqueue=False)
+            run = request_run(UUID(row["chat_id"]), mode, worker, model, enqueue=False)
         except ValueError as error:
             self.fail(str(error))
         batches: list[Batch] = []
@@ -137,6 +158,7 @@ class Command(OsiiCommand):
             "error": run.error,
             "note": run.note,
             "batches": [_batch(batch) for batch in batches],
+            "use": total_use(ModelUse.objects.filter(run=run.pk)),
         }
 
 
@@ -166,6 +188,7 @@ def _batch(batch: Batch) -> dict[str, Any]:
         "staged": batch.staged_count,
         "reason": batch.reason,
         "error": batch.error,
+        "model": batch.model.get("name"),
         "outcomes": _outcomes(batch),
     }
 
@@ -183,7 +206,7 @@ def _said(row: dict[str, Any]) -> str:
     return f": {said}" if said else ""
 
 
-def _totals(results: list[dict[str, Any]]) -> dict[str, int]:
+def _totals(results: list[dict[str, Any]]) -> dict[str, Any]:
     done = [batch for row in results for batch in row["batches"] if batch["status"] == Batch.Status.SUCCEEDED]
     return {
         "chats": len(results),
@@ -192,6 +215,7 @@ def _totals(results: list[dict[str, Any]]) -> dict[str, int]:
         "candidates": sum(batch["staged"] for batch in done),
         "propositions_new": sum(batch["outcomes"].get("new", 0) for batch in done),
         "propositions_same": sum(batch["outcomes"].get("same", 0) for batch in done),
+        "use": add_uses(row["use"] for row in results),
     }
 
 
@@ -216,4 +240,4 @@ def _render(data: dict[str, Any]) -> list[str]:
         f"{totals['candidates']} candidates: {totals['propositions_new']} new propositions, "
         f"{totals['propositions_same']} already known."
     )
-    return lines
+    return lines + describe_use(totals["use"])

@@ -9,7 +9,9 @@ from django.views.decorators.http import require_POST, require_safe
 
 from extraction import services
 from extraction.models import Batch
+from extraction.prompts import prompts_in_force
 from extraction.selectors import batch_history
+from extraction.spending import total_use, with_batch_costs
 from osii.web import selectors
 from osii.web.access import PageRequest, get_batch, get_chat, staff_action, staff_page
 from osii.web.paging import page_of
@@ -20,7 +22,7 @@ from osii.web.paging import page_of
 def chat_batches(request: PageRequest, chat_id: UUID) -> HttpResponse:
     row = get_chat(chat_id)
     page = page_of(request, batch_history(row.pk))
-    page.object_list = selectors.add_outcomes(page.object_list)
+    page.object_list = with_batch_costs(selectors.add_outcomes(page.object_list))
     return render(request, "chats/batches_page.html", {"chat": row, "page": page, "batches": page.object_list})
 
 
@@ -33,7 +35,14 @@ def batch(request: PageRequest, batch_id: UUID) -> HttpResponse:
     where = selectors.positions((row.chat_id, message.message_id) for message in read)
     for message in read:
         message.position_now = where.get((row.chat_id, message.message_id))
-    context = {"batch": row, "chat": row.chat, "candidates": candidates, "batch_messages": read}
+    context = {
+        "batch": row,
+        "chat": row.chat,
+        "candidates": candidates,
+        "batch_messages": read,
+        "use": total_use(row.uses.all()),
+        "prompt_now": prompts_in_force().get(row.worker, ("", ""))[0],
+    }
     return render(request, "chats/batch_page.html", context)
 
 
