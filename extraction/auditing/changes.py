@@ -54,7 +54,7 @@ _IDLE = STOP | TIME_NOW | PREPOSITIONS | {"has", "have", "been", "be", "is", "ar
 
 def replaces(new: Reading, old: Reading, *, deciding: bool = False) -> str | None:
     """Why ``new``, said later, takes the place of ``old``; None when it does not, or not for sure."""
-    if not ALSO.isdisjoint(new.said):
+    if not ALSO.isdisjoint((*new.said, *old.said)):
         return None
     return (
         _attribute(new, old)

@@ -159,7 +159,7 @@ BE = _words(
 )
 STOP = _words(
     """a an the this that these those which who whom it its itself there and so then just really actually basically simply
-    indeed please does do done s ll ve re d t to
+    indeed please does do done s ll ve re d t an
     der die das den dem des ein eine einen einem einer eines dieser diese dieses diesen diesem dass welche welcher welches
     und also so dann eigentlich einfach halt eben sich
     le la les l un une des du ce cet cette ces c ça qui que qu et donc alors vraiment simplement se y ne n d
@@ -167,7 +167,7 @@ STOP = _words(
 )
 # What a phrase is to its sentence; a phrase with one may stand elsewhere in it.
 PREPOSITIONS = _words(
-    """of in on at for with by from into onto over under about between through against per via within upon towards behind
+    """of to in on at for with by from into onto over under about between through against per via within upon towards behind
     near across off out
     von vom im in auf für mit bei beim durch aus über unter zwischen gegen zum zur nach um hinter neben
     de du dans sur pour avec par chez vers contre entre sous à au aux en

@@ -31,7 +31,7 @@ class Claim:
 class Nominee:
     """A proposition that a claim may be about.
 
-    ``said_at`` is when its latest live evidence was said or, without a time, read. ``similarity`` is the cosine to the claim, None when the two
+    ``said_at`` is when its latest live evidence was said or, without a time, read; ``evident`` whether it has any. ``similarity`` is the cosine to the claim, None when the two
     were not compared so. A superseded one names what holds in its place: ``replaced_by``, said at ``replaced_at``.
     """
 
@@ -44,6 +44,7 @@ class Nominee:
     identity: str = ""
     replaced_by: UUID | None = None
     replaced_at: datetime | None = None
+    evident: bool = True
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,8 +52,8 @@ class Decision:
     """What becomes of a claim, and why.
 
     ``target`` is the proposition that it is (same, discard) or that it supersedes or contradicts; ``also`` are further
-    ones of the latter kind. ``returns`` is a superseded proposition that the claim says again: it takes the place of a new
-    one. ``replaced_by`` is what was said later and holds in the place of this claim, which is then new and superseded at once.
+    ones of the latter kind. ``returns`` is a known proposition, superseded or without evidence, that the claim says again:
+    it takes the place of a new one. ``replaced_by`` is what was said later and holds in the place of this claim, which is then new and superseded at once.
     """
 
     outcome: str

@@ -1,6 +1,7 @@
 """The deterministic auditor: nearness nominates, wording and guards decide. Offline, the same answer every time."""
 
 from collections.abc import Sequence
+from dataclasses import replace
 from datetime import datetime
 
 from .comparing import Comparison, Relation, compare
@@ -46,7 +47,7 @@ def _same(claim: Claim, nominee: Nominee, nominees: Sequence[Nominee], reason: s
     if nominee.state == State.FORGOTTEN:
         return Decision(Outcome.DISCARD, FORGOTTEN, target=nominee.id)
     if nominee.state != State.SUPERSEDED or nominee.replaced_by is None:
-        return Decision(Outcome.SAME, reason, target=nominee.id)
+        return _again(claim, nominee, nominees, reason)
     if not is_later(claim.said_at, nominee.replaced_at):
         return Decision(Outcome.SAME, f"{reason}; what replaced it was said later", target=nominee.id)
     others = [
@@ -55,6 +56,16 @@ def _same(claim: Claim, nominee: Nominee, nominees: Sequence[Nominee], reason: s
     also = tuple(other.id for other, found in others if found.relation == Relation.REPLACES and _stands(claim, other))
     said_again = f"said again after what had replaced it ({reason})"
     return Decision(Outcome.SUPERSEDES, said_again, target=nominee.replaced_by, also=also, returns=nominee.id)
+
+
+def _again(claim: Claim, nominee: Nominee, nominees: Sequence[Nominee], reason: str) -> Decision:
+    """The claim is this proposition. If nothing said it any more, it does to others what a new one would do."""
+    if not nominee.evident:
+        others = [(other, _in_time(claim, other)) for other in nominees if other.id != nominee.id]
+        decision = _apart(claim, others)
+        if decision.outcome in (Outcome.SUPERSEDES, Outcome.CONTRADICTS):
+            return replace(decision, returns=nominee.id)
+    return Decision(Outcome.SAME, reason, target=nominee.id)
 
 
 def _stands(claim: Claim, nominee: Nominee) -> bool:

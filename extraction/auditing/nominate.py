@@ -122,7 +122,8 @@ def with_said_at(rows: QuerySet[Proposition]) -> QuerySet[Proposition]:
 
 
 def _nominee(row: Proposition) -> Nominee:
-    return Nominee(row.pk, row.text, row.kind, row.state, row.said_at, identity=row.identity)
+    evident = row.said_at is not None
+    return Nominee(row.pk, row.text, row.kind, row.state, row.said_at, identity=row.identity, evident=evident)
 
 
 def _recent(learner_id: UUID, made: Nominations) -> set[UUID]:

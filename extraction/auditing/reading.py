@@ -26,7 +26,11 @@ _REWRITES = tuple(
         (r"\bcan ?not\b", "can not"),
         (r"\b(?:not|n't)( \w+){0,3} (?:any ?more|any longer)\b", r" no-longer\1 "),
         (r"\bno longer\b|\bnicht mehr\b|\bkein\w* mehr\b|\bya no\b", " no-longer "),
-        (r"\bn(?:e |')(\w+(?: \w+)?) plus\b", r" no-longer \1 "),
+        (
+            r"\b(decide[sd]?|chose|choose|agreed?|plan(?:s|ned)?|wants?|wanted|needs?|needed|try|tries|tried|able|allowed|supposed"
+            r"|likes?|liked|prefers?|preferred|ought) to\b",
+            r"\1",
+        ),
         (r"\b(?:is|are|am|'s|'m|'re) going to\b", " going-to "),
         (r"\bused to\b", "used-to"),
         (r"(?:\b(?:has|have)|'ve) (?=(?:\w+ )?(?:\w+ed|been)\b)", " perfect-tense "),
@@ -42,6 +46,11 @@ _REWRITES = tuple(
         (r"'s\b", " "),
         (r"\b(?:l|d|j|m|t|s|c|n|qu)'(?=\w)", lambda match: match[0].replace("'", "' ")),
     )
+)
+# Negations between a verb and what belongs to it.
+_BETWEEN = (
+    (re.compile(r"\bn(?:e |')(\w+(?: \w+)?) plus\b"), r"no-longer \1"),
+    (re.compile(r"\b(\w+) nicht mehr (?=(?:bei|in|für) )"), r"no-longer \1 "),
 )
 # Subject attributes that have one value at a time, told as a state or as the event that began it. The value has a name.
 _NAME = r"(?=(?:the |der |die |das )?[A-ZÀ-Þ0-9])"
@@ -74,7 +83,7 @@ _GLUED = re.compile(
     re.IGNORECASE,
 )
 # Endings of inflection only: another word class is another word.
-_ENDINGS = ("ing", "ed", "es", "en", "em", "s", "n", "e")
+_ENDINGS = ("ing", "ed", "en", "em", "e")
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,8 +115,8 @@ class Reading:
 
     @property
     def spelt(self) -> frozenset[str]:
-        """Every token as it is written, in lower case."""
-        return frozenset(self.said)
+        """Every token as it is written, in lower case and by one name."""
+        return frozenset(lexicon.SYNONYMS.get(token, token) for token in self.said)
 
     @property
     def words(self) -> frozenset[str]:
@@ -223,7 +232,7 @@ class _Reader:
 def read(text: str) -> Reading:
     """Read a claim. Pure; cached, because the same propositions are compared again and again."""
     plain = unicodedata.normalize("NFKC", text).translate(_APOSTROPHES)
-    for pattern, instead in _ATTRIBUTES:
+    for pattern, instead in (*_BETWEEN, *_ATTRIBUTES):
         plain = pattern.sub(instead, plain)
     plain = _GLUED.sub(r"\1 \2", plain)
     plain = _may(plain)
@@ -241,7 +250,7 @@ def read(text: str) -> Reading:
         numbers=tuple(reader.numbers),
         dates=tuple(reader.dates),
         units=tuple(reader.units),
-        names=names,
+        names=frozenset(lexicon.SYNONYMS.get(name, name) for name in names.intersection(tokens)),
         negation=reader.negation,
         **{name: frozenset(found) for name, found in reader.marks.items()},
         past_forms=frozenset(reader.past_forms),
@@ -251,11 +260,13 @@ def read(text: str) -> Reading:
 
 
 def stem(token: str) -> str:
-    """The word without one ending of inflection; short words and words with digits as they are."""
+    """The word without its ending of inflection; short words and words with digits as they are."""
     if any(character.isdigit() for character in token):
         return token
+    if token.endswith("s") and not token.endswith("ss") and len(token) >= STEM_LEAST:
+        token = token[:-1]
     for ending in _ENDINGS:
-        if token.endswith(ending) and len(token) - len(ending) >= (STEM_LEAST - 1 if ending == "s" else STEM_LEAST):
+        if token.endswith(ending) and len(token) - len(ending) >= STEM_LEAST:
             return token[: -len(ending)]
     return token
 
