@@ -4,6 +4,7 @@ from collections.abc import Iterator
 
 from django.db import connection
 
+from . import summaries
 from .models import Message
 from .view import fingerprint, is_streaming, transcript_view, view_tokens
 
@@ -21,6 +22,7 @@ GROUP BY chat_id HAVING count(*) <> max(position) OR min(position) <> 1
 def check() -> Iterator[str]:
     """Violations of coverage: derived columns, transcript order, the ledger and its guard."""
     yield from _derived_columns()
+    yield from summaries.check()
     with connection.cursor() as cursor:
         cursor.execute(OVERDRAWN)
         for chat, mark, balance in cursor.fetchall():

@@ -62,8 +62,9 @@ class Chat(models.Model):
             ),
         ]
         indexes = [
-            # The chats list: newest first, one learner or all.
+            # The chats list: newest first, and by title.
             models.Index(fields=("-updated_at", "id"), name="chat_by_activity"),
+            models.Index(fields=("title", "id"), name="chat_by_title"),
         ]
 
     def __str__(self) -> str:
@@ -119,6 +120,12 @@ class Message(models.Model):
         indexes = [
             # The diff: number the messages of one fingerprint by position.
             models.Index(fields=("chat", "fingerprint", "position"), name="message_by_fingerprint"),
+            # What is still being written, over all chats: few.
+            models.Index(
+                fields=("changed_at",),
+                condition=Q(streaming=True, settled_at__isnull=True),
+                name="message_being_written",
+            ),
         ]
 
     def __str__(self) -> str:
@@ -151,6 +158,8 @@ class CoverageEntry(models.Model):
             models.Index(fields=("chat", "fingerprint"), name="coverage_by_fingerprint"),
             # "Which lines did this batch write?" on the batch page and in check_invariants.
             models.Index(fields=("batch",), name="coverage_by_batch"),
+            # "Was anything released since?" before each batch.
+            models.Index(fields=("chat", "id"), condition=Q(kind="release"), name="coverage_released"),
         ]
 
     def __str__(self) -> str:
@@ -182,3 +191,76 @@ class MessageCoverage(models.Model):
 
     def __str__(self) -> str:
         return f"{self.message_id}: {'covered' if self.covered else 'uncovered'}"
+
+
+class ChatSummary(models.Model):
+    """A memo of what the diff says of one chat, so that lists can sort and filter by it; never asked what to extract.
+
+    Triggers count every change of the chat's messages and ledger lines in ``revision``. The figures are those of
+    revision ``summarised``: where the two differ there is no memo. Written by triggers and ``summaries`` only.
+    """
+
+    chat = models.OneToOneField(
+        Chat, on_delete=models.DO_NOTHING, primary_key=True, db_constraint=False, related_name="summary"
+    )
+    revision = models.BigIntegerField()
+    # Counts changes of messages alone, for planning, which can follow the ledger line by line.
+    transcript_revision = models.BigIntegerField()
+    summarised = models.BigIntegerField(null=True)
+    # Computed by the database. A column, because planners cannot guess how often two columns agree.
+    fresh = models.GeneratedField(
+        expression=models.Case(models.When(summarised=models.F("revision"), then=True), default=False),
+        output_field=models.BooleanField(),
+        db_persist=True,
+    )
+    message_count = models.IntegerField()
+    tokens = models.BigIntegerField()
+    covered_tokens = models.BigIntegerField()
+    uncovered_tokens = models.GeneratedField(
+        expression=models.F("tokens") - models.F("covered_tokens"),
+        output_field=models.BigIntegerField(),
+        db_persist=True,
+    )
+    last_said_at = models.DateTimeField(null=True)
+
+    class Meta:
+        verbose_name_plural = "chat summaries"
+        constraints = [
+            models.CheckConstraint(
+                condition=Q(summarised__isnull=True) | Q(summarised__lte=models.F("revision")),
+                name="summary_not_of_a_later_revision",
+            ),
+            models.CheckConstraint(
+                condition=Q(covered_tokens__lte=models.F("tokens")), name="summary_covers_at_most_all"
+            ),
+        ]
+        indexes = [
+            # The chats list, by uncovered tokens and by when something was said last.
+            models.Index(models.F("uncovered_tokens").desc(), "chat", name="summary_by_uncovered"),
+            models.Index(models.F("last_said_at").desc(nulls_last=True), "chat", name="summary_by_last_said"),
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.covered_tokens:,} of {self.tokens:,} tokens covered"
+
+
+class ChatFigures(models.Model):
+    """Each chat's figures, as a database view: from its memo, or where there is none from the diff itself.
+
+    No more than ``summaries.IN_PLACE`` chats are computed in place; any beyond are missing until they are summarised.
+    Migration 0005 holds the SQL.
+    """
+
+    chat = models.OneToOneField(Chat, on_delete=models.DO_NOTHING, primary_key=True, related_name="figures")
+    message_count = models.IntegerField()
+    tokens = models.BigIntegerField()
+    covered_tokens = models.BigIntegerField()
+    uncovered_tokens = models.BigIntegerField()
+    last_said_at = models.DateTimeField(null=True)
+
+    class Meta:
+        managed = False
+        db_table = "coverage_chatfigures"
+
+    def __str__(self) -> str:
+        return f"{self.covered_tokens:,} of {self.tokens:,} tokens covered"

@@ -4,7 +4,7 @@ Each function is one transaction and holds the chat's row lock, so two writers o
 """
 
 import itertools
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Container, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any
@@ -22,6 +22,8 @@ from .signals import transcript_changed
 from .versions import is_stale
 
 MAX_MESSAGE_ID = 200
+AT_ONCE = 1000
+"""Messages that are held as rows at a time while a transcript is written."""
 
 ROLES = tuple(Message.Role.values)
 
@@ -68,7 +70,9 @@ def lock_chat(chat_id: UUID) -> Chat:
     return Chat.objects.select_for_update(no_key=True).get(pk=chat_id)
 
 
-def put_messages(chat_id: UUID, incoming: Sequence[IncomingMessage], *, whole_transcript: bool = False) -> PutResult:
+def put_messages(
+    chat_id: UUID, incoming: Sequence[IncomingMessage], *, whole_transcript: bool = False, checked: bool = False
+) -> PutResult:
     """Upsert messages by id.
 
     Known ids are updated in place, unless what is given is older (``stale``). New ones are appended in order; one that
@@ -76,9 +80,11 @@ def put_messages(chat_id: UUID, incoming: Sequence[IncomingMessage], *, whole_tr
     active path: positions follow the list, and stored messages that are not in it leave the transcript (they keep
     their rows and their coverage, so switching a branch back re-reads nothing).
 
-    Raises ValueError on a duplicate id, an unknown role or parts that cannot be stored; then nothing is written.
+    Raises ValueError on a duplicate id, an unknown role or parts that cannot be stored; then nothing is written. Who has
+    had each message pass ``check_message``, and no id twice, says ``checked``.
     """
-    _check_incoming(incoming)
+    if not checked:
+        _check_incoming(incoming)
     with transaction.atomic():
         chat = lock_chat(chat_id)
         result = _write_messages(chat, incoming, whole_transcript=whole_transcript)
@@ -116,20 +122,33 @@ def _check_incoming(incoming: Sequence[IncomingMessage]) -> None:
 
 def _write_messages(chat: Chat, incoming: Sequence[IncomingMessage], *, whole_transcript: bool) -> PutResult:
     result = PutResult()
-    stored = Message.objects.filter(chat=chat)
-    if not whole_transcript:
-        stored = stored.filter(message_id__in=[message.message_id for message in incoming])
-    by_id = {message.message_id: message for message in stored}
     ids = [message.message_id for message in incoming]
-    places = (
-        dict(zip(ids, range(1, len(ids) + 1), strict=True)) if whole_transcript else _weave(chat, by_id, ids, result)
-    )
+    places = dict(zip(ids, itertools.count(1), strict=False)) if whole_transcript else _weave(chat, ids, result)
     now = timezone.now()
+    for start in range(0, len(incoming), AT_ONCE):
+        _write_some(chat, incoming[start : start + AT_ONCE], places, now, result, whole_transcript=whole_transcript)
+    if whole_transcript:
+        result.shelved = _shelve(chat, places)
+    return result
+
+
+def _write_some(
+    chat: Chat,
+    incoming: Sequence[IncomingMessage],
+    places: Mapping[str, int],
+    now: datetime,
+    result: PutResult,
+    *,
+    whole_transcript: bool,
+) -> None:
+    """Write a part of what is put: rows take several times the memory of what they are made from."""
+    stored = Message.objects.filter(chat=chat, message_id__in=[message.message_id for message in incoming])
+    by_id = {message.message_id: message for message in stored}
     fresh: list[Message] = []
     changed: list[Message] = []
     moved: list[Message] = []
     for message in incoming:
-        old = by_id.pop(message.message_id, None)
+        old = by_id.get(message.message_id)
         position = places[message.message_id]
         outcome = _judge(old, message, whole_transcript=whole_transcript)
         if old is None:
@@ -145,9 +164,6 @@ def _write_messages(chat: Chat, incoming: Sequence[IncomingMessage], *, whole_tr
     copy_rows(fresh)
     Message.objects.bulk_update(changed, _UPDATED_FIELDS, batch_size=500)
     Message.objects.bulk_update(moved, ("position",), batch_size=2000)
-    if whole_transcript:
-        result.shelved = _shelve(by_id.values())
-    return result
 
 
 def _judge(old: Message | None, given: IncomingMessage, *, whole_transcript: bool) -> str:
@@ -160,9 +176,10 @@ def _judge(old: Message | None, given: IncomingMessage, *, whole_transcript: boo
     return "changed" if whole_transcript or not is_stale(old, given) else "stale"
 
 
-def _weave(chat: Chat, known: Mapping[str, Message], ids: Sequence[str], result: PutResult) -> dict[str, int]:
+def _weave(chat: Chat, ids: Sequence[str], result: PutResult) -> dict[str, int]:
     """The place of each given message; what must make room for one that came late is moved at once."""
-    held = [known[key].position if key in known else None for key in ids]
+    known = dict(Message.objects.filter(chat=chat, message_id__in=ids).values_list("message_id", "position"))
+    held = [known.get(key) for key in ids]
     if keeps_order(held):
         last = _last_position(chat) if None in held else 0
         fresh = itertools.count(last + 1)
@@ -233,10 +250,12 @@ def _update(old: Message, incoming: IncomingMessage, position: int, now: datetim
         old.changed_at = now
 
 
-def _shelve(leftover: Iterable[Message]) -> list[str]:
-    leaving = [message for message in leftover if message.position is not None]
-    Message.objects.filter(pk__in=[message.pk for message in leaving]).update(position=None)
-    return [message.message_id for message in leaving]
+def _shelve(chat: Chat, given: Container[str]) -> list[str]:
+    """Take what is not given out of the transcript; returns its ids."""
+    rows = Message.objects.filter(chat=chat, position__isnull=False).values_list("pk", "message_id")
+    leaving = {pk: message_id for pk, message_id in rows.iterator(chunk_size=5000) if message_id not in given}
+    Message.objects.filter(pk__in=leaving).update(position=None)
+    return list(leaving.values())
 
 
 def _note_start(chat: Chat, incoming: Sequence[IncomingMessage]) -> None:

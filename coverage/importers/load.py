@@ -8,7 +8,7 @@ from uuid import UUID
 from django.db import DataError, IntegrityError, OperationalError, transaction
 from psycopg.errors import ProgramLimitExceeded
 
-from coverage import services
+from coverage import services, summaries
 from coverage.models import Chat, Message
 
 from . import archives, checkpoints, sources
@@ -85,6 +85,7 @@ def import_paths(
         else:
             yield from run.file(found)
     yield from run.checkpoints(is_busy or (lambda _: False))
+    run.summarise()
 
 
 def total_bytes(paths: Iterable[sources.Given]) -> int:
@@ -128,6 +129,8 @@ class _Import:
         self._told = 0
         # The latest of each chat.
         self._checkpoints: dict[str, Checkpoint] = {}
+        # Chats that were written and have no memo yet.
+        self._written: list[UUID] = []
 
     def folder(self, folder: sources.Folder) -> Iterator[Report]:
         """All files of a folder; one without any chat is a problem unless its files told theirs."""
@@ -200,6 +203,12 @@ class _Import:
                 is_new=met.__contains__,
             )
 
+    def summarise(self) -> None:
+        """Let the lists know what was written: a cache, so whatever an import that breaks off leaves undone is done later."""
+        if not self._dry_run:
+            summaries.fill(chat_ids=self._written)
+        self._written.clear()
+
     def _chat(self, parsed: ParsedChat, chosen: Format) -> ChatReport:
         learner = self._learner or parsed.learner or DEFAULT_LEARNER
         report = ChatReport(
@@ -219,6 +228,10 @@ class _Import:
             report.problems.append(
                 Problem(parsed.source, parsed.where, f"the database refused it: {reason}", "nothing of it was imported")
             )
+        if report.chat_id:
+            self._written.append(report.chat_id)
+        if len(self._written) == summaries.AT_ONCE:
+            self.summarise()
         if self._dry_run and report.state == "new":
             report.chat_id = None
         return report
@@ -276,7 +289,7 @@ def _store(parsed: ParsedChat, report: ChatReport, source: str) -> None:
         given = {"title": parsed.title, "started_at": started_at}
         retitled = services.update_chat(chat, {name: value for name, value in given.items() if value})
     _put_back_refused(chat, parsed)
-    result = services.put_messages(chat.pk, parsed.messages, whole_transcript=parsed.complete)
+    result = services.put_messages(chat.pk, parsed.messages, whole_transcript=parsed.complete, checked=True)
     report.chat_id = chat.pk
     report.title = chat.title
     report.added, report.changed = len(result.added), len(result.changed)
@@ -286,11 +299,13 @@ def _store(parsed: ParsedChat, report: ChatReport, source: str) -> None:
 
 def _put_back_refused(chat: Chat, parsed: ParsedChat) -> None:
     """Where the file's version of a message was refused but an earlier one is stored, that one keeps its place."""
+    if not parsed.refused:
+        return
+    # One id may be refused in one place and good in another.
+    refused = {message_id for _, message_id in parsed.refused} - {message.message_id for message in parsed.messages}
     stored = {
         message.message_id: message
-        for message in Message.objects.filter(
-            chat=chat, message_id__in=[message_id for _, message_id in parsed.refused], position__isnull=False
-        )
+        for message in Message.objects.filter(chat=chat, message_id__in=refused, position__isnull=False)
     }
     for index, message_id in reversed(parsed.refused):
         if message := stored.pop(message_id, None):

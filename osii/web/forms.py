@@ -57,7 +57,14 @@ class ChatFilter(FilterForm):
     sort = forms.ChoiceField(
         required=False,
         label="Sort by",
-        choices=[("", "latest change"), ("oldest", "oldest change"), ("title", "title"), ("learner", "learner")],
+        choices=[
+            ("", "said last"),
+            ("oldest", "said longest ago"),
+            ("uncovered", "most uncovered tokens"),
+            ("changed", "latest change here"),
+            ("title", "title"),
+            ("learner", "learner"),
+        ],
     )
 
 

@@ -1,99 +1,78 @@
 """Reads that the pages need beyond what the apps offer. A list takes its page first and adds the costly columns to it."""
 
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from uuid import UUID
 
-from django.conf import settings
-from django.db.models import Count, Exists, F, OuterRef, Prefetch, Q, QuerySet, Subquery, Sum, Value
+from django.db.models import Count, Exists, F, OuterRef, Prefetch, Q, QuerySet, Subquery, Value
 from django.db.models.functions import Coalesce
 
-from coverage.models import Chat, Learner, Message, MessageCoverage
-from extraction import selectors as extraction
+from coverage.models import Chat, ChatFigures, ChatSummary, Learner, Message, MessageCoverage
+from extraction import figures
+from extraction.figures import PARKED, Figures, Held
 from extraction.models import Batch, Candidate, Document, ExtractionVersion, Resolution, Run
 from graphctx.models import Instance, Proposition
 
 CHAT_ORDERS = {
-    "activity": ("-updated_at", "id"),
-    "oldest": ("updated_at", "id"),
-    "title": ("title", "id"),
-    "learner": ("learner__name", "-updated_at", "id"),
+    "said": (F("last_said_at").desc(nulls_last=True), "chat_id"),
+    "oldest": (F("last_said_at").asc(nulls_last=True), "chat_id"),
+    "uncovered": ("-uncovered_tokens", "chat_id"),
+    "changed": ("-chat__updated_at", "chat_id"),
+    "title": ("chat__title", "chat_id"),
+    "learner": ("chat__learner__name", F("last_said_at").desc(nulls_last=True), "chat_id"),
 }
 
 
-def listed_chats(*, q: str = "", learner: Learner | None = None, state: str = "", sort: str = "") -> QuerySet[Chat]:
-    """Chats of the list; ``state`` is one of CHAT_STATES."""
-    rows = Chat.objects.select_related("learner")
-    if q:
-        rows = rows.filter(Q(title__icontains=q) | Q(external_id__icontains=q))
-    if learner:
-        rows = rows.filter(learner=learner)
+def listed_chats(
+    rows: Figures, held: Held, *, q: str = "", learner: Learner | None = None, state: str = "", sort: str = ""
+) -> Figures:
+    """Of all chats' figures (``summaries.listed``), those of the list, in its order; ``state`` is one of CHAT_STATES and
+    ``held`` is ``figures.held_tokens()``.
+    """
     if state:
-        rows = CHAT_STATES[state](rows)
-    return rows.order_by(*CHAT_ORDERS[sort or "activity"])
+        rows = CHAT_STATES[state](rows, held)
+    if q:
+        rows = rows.filter(Q(chat__title__icontains=q) | Q(chat__external_id__icontains=q))
+    if learner:
+        rows = rows.filter(chat__learner=learner)
+    return rows.order_by(*CHAT_ORDERS[sort or "said"])
 
 
-def _latest_run(column: str) -> Subquery:
-    return Subquery(Run.objects.filter(chat=OuterRef("pk")).order_by("-queued_at", "id").values(column)[:1])
+def _parked(held: Held) -> list[UUID]:
+    return [chat for chat, states in held.items() if states[PARKED]]
 
 
-def _with_tokens(rows: QuerySet[Chat], condition: Q) -> QuerySet[Chat]:
-    """Chats whose token sums (``due``, ``unread``, ``total``) meet ``condition``: one grouped query."""
-    sums = (
-        extraction.with_states(MessageCoverage.objects.all())
-        .order_by()
-        .values("chat")
-        .annotate(
-            due=Coalesce(Sum("tokens", filter=Q(state__in=extraction.EXTRACTABLE)), 0),
-            unread=Coalesce(Sum("tokens", filter=~Q(state=extraction.COVERED)), 0),
-            total=Coalesce(Sum("tokens"), 0),
-        )
-        .filter(condition)
-    )
-    return rows.filter(pk__in=sums.values("chat"))
+def _last_failed() -> QuerySet[Run]:
+    """The chats whose last run failed."""
+    later = Q(queued_at__gt=OuterRef("queued_at")) | Q(queued_at=OuterRef("queued_at"), pk__lt=OuterRef("pk"))
+    last = ~Exists(Run.objects.filter(later, chat=OuterRef("chat")))
+    return Run.objects.filter(last, status=Run.Status.FAILED).order_by().values("chat")
 
 
-def _needs_attention(rows: QuerySet[Chat]) -> QuerySet[Chat]:
-    """Chats with parked messages, and those whose last run failed."""
-    return rows.filter(Q(pk__in=_last_failed(rows).values("pk")) | Q(pk__in=_parked_chats()))
-
-
-def _parked_chats() -> QuerySet[MessageCoverage]:
-    """The chats of parked messages. Few chats have a parked batch: their ids, given as such, keep the diff from being
-    computed over all chats.
-    """
-    held = list(Batch.objects.filter(status=Batch.Status.PARKED).order_by().values_list("chat", flat=True).distinct())
-    parked = extraction.with_states(MessageCoverage.objects.filter(chat__in=held)).filter(state=extraction.PARKED)
-    return parked.order_by().values("chat")
-
-
-def _last_failed(rows: QuerySet[Chat]) -> QuerySet[Chat]:
-    """Chats whose last run failed: those with a failed run first, so that few are asked for their last one."""
-    failed = Run.objects.filter(status=Run.Status.FAILED).order_by().values("chat")
-    return rows.filter(pk__in=failed).alias(run_status=_latest_run("status")).filter(run_status=Run.Status.FAILED)
-
-
-CHAT_STATES = {
-    "attention": _needs_attention,
-    "due": lambda rows: _with_tokens(rows, Q(due__gte=settings.EXTRACTION_CHUNK_TOKENS)),
-    "unread": lambda rows: _with_tokens(rows, Q(unread__gt=0)),
-    "read": lambda rows: _with_tokens(rows, Q(total__gt=0, unread=0)),
-    "parked": lambda rows: rows.filter(pk__in=_parked_chats()),
-    "running": lambda rows: rows.filter(pk__in=Run.objects.filter(status__in=Run.ACTIVE).order_by().values("chat")),
-    "failed": _last_failed,
+CHAT_STATES: dict[str, Callable[[Figures, Held], Figures]] = {
+    "attention": lambda rows, held: rows.filter(Q(chat__in=_parked(held)) | Q(chat__in=_last_failed())),
+    "due": figures.due,
+    "unread": lambda rows, _: rows.filter(uncovered_tokens__gt=0),
+    "read": lambda rows, _: rows.filter(tokens__gt=0, uncovered_tokens=0),
+    "parked": lambda rows, held: rows.filter(chat__in=_parked(held)),
+    "running": lambda rows, _: rows.filter(chat__in=Run.objects.filter(status__in=Run.ACTIVE).order_by().values("chat")),
+    "failed": lambda rows, _: rows.filter(chat__in=_last_failed()),
 }
 
 
-def add_coverage(chats: Iterable[Chat]) -> list[Chat]:
-    """The chats of a page with their coverage summary as ``coverage`` and their latest run's status as ``run_status``: two
-    queries over these chats only. A column of the list would be computed for every chat of the pages before, too.
+def with_coverage(rows: Iterable[ChatSummary | ChatFigures], held: Held) -> list[Chat]:
+    """The chats of a page of ``listed_chats``, with their coverage summary as ``coverage``, when something was said last
+    as ``last_said_at`` and their latest run's status as ``run_status``: over these chats only.
     """
-    chats = list(chats)
+    listed = {row.chat_id: row for row in rows}
+    there = Chat.objects.select_related("learner").in_bulk(list(listed))
+    chats = [there[pk] for pk in listed if pk in there]
     latest = Run.objects.filter(chat__in=chats).order_by("chat", "-queued_at", "id").distinct("chat")
     statuses = dict(latest.values_list("chat", "status"))
-    summaries = {row["chat_id"]: row for row in extraction.coverage_of_chats([chat.pk for chat in chats])}
+    summaries = figures.coverage_of(chats, listed, held)
     for chat in chats:
-        chat.coverage = summaries[str(chat.pk)]
+        chat.coverage = summaries[chat.pk]
+        chat.last_said_at = listed[chat.pk].last_said_at
         chat.run_status = statuses.get(chat.pk)
     return chats
 

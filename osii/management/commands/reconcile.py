@@ -6,10 +6,14 @@ from typing import Any
 from django.core.management.base import CommandParser
 from django.db import close_old_connections
 
+from coverage import summaries
 from extraction.documents import services as documents
 from extraction.reconcile import reconcile_runs
 from osii.console import Command as OsiiCommand
 from osii.imports.reconcile import reconcile_imports
+
+SUMMARIES_AT_ONCE = 1000
+"""Chats that are summarised in one round, so that a queue does not wait for many."""
 
 
 class Command(OsiiCommand):
@@ -29,6 +33,8 @@ class Command(OsiiCommand):
             self._loop(options["every"])
         runs = reconcile_runs(dry_run=options["dry_run"])
         imports = reconcile_imports(dry_run=options["dry_run"])
+        if not options["dry_run"]:
+            summaries.fill_all()
         store = list(documents.reconcile_all(dry_run=options["dry_run"]))
         data = {
             "runs": dict(runs),
@@ -49,6 +55,8 @@ class Command(OsiiCommand):
             for room, done in (("runs", reconcile_runs()), ("imports", reconcile_imports())):
                 if done:
                     self.note(f"Reconciled {room}: " + ", ".join(f"{count} {what}" for what, count in done.items()))
+            # Lists compute a few memos themselves; this keeps them few.
+            summaries.fill(SUMMARIES_AT_ONCE)
             time.sleep(seconds)
 
 

@@ -11,7 +11,7 @@ from django.views.decorators.http import require_POST, require_safe
 
 from coverage import summaries
 from coverage.models import Chat, Message
-from extraction import services
+from extraction import figures, services
 from extraction.models import Run
 from extraction.selectors import chat_coverage
 from graphctx import steers
@@ -32,11 +32,10 @@ from osii.web.transcript import blocks
 def chats(request: PageRequest) -> HttpResponse:
     form = ChatFilter(request.GET)
     form.is_valid()
-    summaries.fill()
-    page = page_of(request, selectors.listed_chats(**form.chosen()))
-    page.object_list = selectors.with_coverage(page.object_list)
-    # What is to be summarised and is beyond what the list computes in place.
-    missing = max(0, summaries.outdated() - summaries.IN_PLACE)
+    rows, missing = summaries.listed()
+    held = figures.held_tokens()
+    page = page_of(request, selectors.listed_chats(rows, held, **form.chosen()))
+    page.object_list = selectors.with_coverage(page.object_list, held)
     context = {"form": form, "page": page, "filtered": form.filters() > 0, "missing": missing}
     return render_list(request, "chats/chats_page.html", "chats/chat_table.html", context)
 
