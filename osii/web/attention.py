@@ -14,6 +14,7 @@ from extraction.spending import day_is_spent
 from graphctx.models import EmbeddingSpace, Instance, Proposition
 from graphctx.vectors import missing_vectors
 
+from . import review
 from .live import chat_workers
 from .selectors import listed_documents
 
@@ -41,10 +42,11 @@ class Need:
     rows: list[Row] = field(default_factory=list)
 
 
-def needs(coverage: list[dict[str, Any]]) -> list[Need]:
+def needs(coverage: list[dict[str, Any]], *, may_review: bool = False) -> list[Need]:
     """What needs a person, most urgent first; empty when nothing does."""
     found = [
-        *_no_worker(), *_held(), *_parked(), *_failed_runs(), *_failed_documents(), *_missing_vectors(), *_due(coverage),
+        *_no_worker(), *_held(), *_parked(), *_failed_runs(), *_failed_documents(), *_missing_vectors(),
+        *(_review() if may_review else ()), *_due(coverage),
     ]  # fmt: skip
     return sorted(found, key=lambda need: ("bad", "warn", "wait").index(need.tone))
 
@@ -136,6 +138,21 @@ def _missing_vectors() -> Iterator[Need]:
             "diagram-3", "warn", count, f"{_s(count, 'proposition', 'propositions')} without a vector",
             "They cannot be found by meaning until `manage.py backfill_embeddings` has run.",
             reverse("propositions"),
+        )  # fmt: skip
+
+
+def _review() -> Iterator[Need]:
+    waiting = review.with_sources(review.queued())
+    count = waiting.count()
+    if count:
+        yield Need(
+            "clipboard-check", "wait", count, f"{_s(count, 'candidate waits', 'candidates wait')} for review",
+            "Nothing of them is in a graph until somebody accepts them.",
+            reverse("review"),
+            [
+                Row(row.claim, reverse("review-candidate", args=[row.pk]), row.batch.chat.learner.name)
+                for row in waiting[:SHOWN]
+            ],
         )  # fmt: skip
 
 

@@ -15,6 +15,8 @@ from coverage.models import Chat, Learner
 from extraction.models import Candidate, Resolution, ReviewSetting
 from graphctx.models import Proposition
 
+from .statuses import status_of
+
 PERMISSION = "extraction.review_candidate"
 
 SHOWN_IN_NAVIGATION = 99
@@ -189,3 +191,28 @@ def mode_of(learner: Learner, user: AbstractBaseUser) -> Mode:
     may = user.has_perm("extraction.change_reviewsetting")
     url = reverse("admin:coverage_learner_change", args=[learner.pk]) if may else ""
     return Mode(value, f"{value}, {whose}", url)
+
+
+def default_mode() -> str:
+    """The mode of learners that have none of their own."""
+    return settings.OSII_REVIEW_MODE
+
+
+def who_was_faster(candidate: Candidate, user: AbstractBaseUser) -> str:
+    """Why a decision was not recorded: another one stands since its page was made."""
+    standing = candidate.resolutions.order_by("-created_at", "-pk").first()
+    if standing is None:
+        return "Nothing was changed: this candidate has no decision to build on."
+    word = status_of("outcome", standing.outcome).word
+    if standing.actor == user.get_username():
+        said = f"You decided about this candidate already: it is {word}. Nothing was changed this time"
+    else:
+        said = f"{standing.actor} was faster: this candidate is {word} since {standing.created_at:%H:%M:%S} UTC. Nothing was changed"
+    waits = "; it still waits, so decide again if you like." if standing.outcome in Resolution.OPEN else "."
+    return said + waits
+
+
+def sentence(refusal: Exception) -> str:
+    """A refusal as a sentence on a page."""
+    text = str(refusal)
+    return f"Nothing was changed: {text}{'' if text.endswith('.') else '.'}"

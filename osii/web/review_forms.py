@@ -16,19 +16,18 @@ from .review import DEFERRED, EVERYTHING
 QUEUE_FILTERS = ("q", "learner", "kind", "worker", "chat", "state")
 
 
+def _workers() -> list[tuple[str, str]]:
+    return [ANY, *((name, name) for name in worker_names())]
+
+
 class ReviewFilter(FilterForm):
     kind = forms.ChoiceField(required=False, choices=[ANY, *Kind.choices])
-    worker = forms.ChoiceField(required=False)
+    worker = forms.ChoiceField(required=False, choices=_workers)
     state = forms.ChoiceField(
         required=False, label="Show", choices=[("", "waiting"), (DEFERRED, "deferred"), (EVERYTHING, "both")]
     )
     # Chosen by a link in a row: there may be thousands of chats.
     chat = forms.UUIDField(required=False, widget=forms.HiddenInput)
-
-    def __init__(self, *args: Any, **kwargs: Any) -> None:
-        super().__init__(*args, **kwargs)
-        self.fields["worker"].choices = [ANY, *((name, name) for name in worker_names())]
-        self.fields["chat"].widget.attrs.pop("class", None)
 
     @classmethod
     def of(cls, query: str | QueryDict) -> "ReviewFilter":
@@ -82,6 +81,12 @@ class DecisionForm(forms.Form):
     def messages(self) -> dict[str, str]:
         """The first error of each field, as text."""
         return {name: str(errors[0]) for name, errors in self.errors.items()}
+
+    def unusable(self) -> str:
+        """What to say of a form that no page of ours sends; empty when its fields say it themselves."""
+        if {"decision", "expected"} & set(self.errors):
+            return "Nothing was changed: the form does not say which decision, or about what. Load it again and decide."
+        return ""
 
     def arguments(self) -> dict[str, Any]:
         """What ``extraction.resolving.decide`` takes; only of a valid form."""

@@ -10,7 +10,7 @@ from typing import Any
 
 from coverage.models import Message
 from coverage.view import part_text, transcript_view
-from extraction.environment import mask_injected
+from extraction.environment import scrubbed
 from extraction.models import Candidate, ReferenceEnvironment
 
 BEFORE, AFTER = 2, 1
@@ -19,6 +19,8 @@ BEFORE, AFTER = 2, 1
 AROUND_QUOTE = 600
 NEIGHBOUR_CHARACTERS = 400
 NEIGHBOUR_PARTS = 4
+READ_FOR_COVERING = 4000
+"""So much of a neighbour's part is looked through for what is to be covered in its beginning."""
 
 Span = tuple[int, int]
 
@@ -165,14 +167,12 @@ def _neighbours(chat_id: Any, cited: set[int]) -> list[Line]:
 
 
 def _setting(message: Message) -> Line:
-    """A neighbour, shortened: injected context stays masked, as it was for the worker."""
+    """A neighbour, shortened: what was injected and what is secret stays covered, as it was for the worker."""
     parts = transcript_view(message.role, message.parts)["parts"]
+    shown = parts[:NEIGHBOUR_PARTS]
+    texts = scrubbed(part_text(part)[:READ_FOR_COVERING] for part in shown)
     passages = [
-        Passage(
-            _clipped(mask_injected(part_text(part)), NEIGHBOUR_CHARACTERS),
-            "" if part["type"] == "text" else part["name"],
-        )
-        for part in parts[:NEIGHBOUR_PARTS]
+        Passage(_clipped(text, NEIGHBOUR_CHARACTERS), "" if part["type"] == "text" else part["name"])
+        for part, text in zip(shown, texts, strict=True)
     ]
-    left_out = max(0, len(parts) - NEIGHBOUR_PARTS)
-    return Line(message.position, message.role, passages, cited=False, left_out=left_out)
+    return Line(message.position, message.role, passages, cited=False, left_out=len(parts) - len(shown))

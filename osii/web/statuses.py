@@ -63,6 +63,14 @@ OUTCOME = {
     Resolution.Outcome.UNDONE: Status("undone", "arrow-counterclockwise", "wait", "Taken back; waits for a decision."),
 }
 
+# What the auditor makes of a claim beside one proposition.
+VERDICT = {
+    "same": Status("the same", "link-45deg", "good", "Accepting adds evidence to it."),
+    "replaces": Status("replaced by it", "arrow-clockwise", "busy", "Accepting supersedes it."),
+    "contradicts": Status("contradicted by it", "arrow-left-right", "warn", "Accepting links the two."),
+    "other": Status("another", "circle", "quiet", "Accepting leaves it as it is."),
+}
+
 LEVEL = {
     Level.SOLID: Status("solid", "patch-check-fill", "good", "The learner can build on it."),
     Level.SHAKY: Status("shaky", "exclamation-triangle-fill", "warn", "The learner holds it uncertainly."),
@@ -153,6 +161,7 @@ FAMILIES = {
     "run": RUN,
     "batch": BATCH,
     "outcome": OUTCOME,
+    "verdict": VERDICT,
     "level": LEVEL,
     "proposition": PROPOSITION,
     "version": VERSION,

@@ -4,7 +4,7 @@ from django.contrib.admin.forms import AdminAuthenticationForm
 from django.contrib.auth import views as auth
 from django.urls import path
 
-from .views import activity, batches, chats, context, documents, home, imports, propositions, repair
+from .views import activity, batches, chats, context, documents, home, imports, propositions, repair, review
 
 login = auth.LoginView.as_view(template_name="account/login.html", authentication_form=AdminAuthenticationForm)
 
@@ -32,6 +32,10 @@ urlpatterns = [
     path("imports/<uuid:import_id>/cancel/", imports.import_cancel, name="import-cancel"),
     path("imports/<uuid:import_id>/repeat/", imports.import_repeat, name="import-repeat"),
     path("imports/<uuid:import_id>/extract/", imports.import_extract, name="import-extract"),
+    path("review/", review.queue, name="review"),
+    path("review/<uuid:candidate_id>/", review.candidate, name="review-candidate"),
+    path("review/<uuid:candidate_id>/decide/", review.decide, name="review-decide"),
+    path("review/resolutions/<uuid:resolution_id>/undo/", review.undo, name="review-undo"),
     path("propositions/", propositions.propositions, name="propositions"),
     path("propositions/<uuid:proposition_id>/", propositions.proposition, name="proposition"),
     path("context/", context.context, name="context"),

@@ -5,7 +5,7 @@ from django.shortcuts import render
 from django.views.decorators.http import require_safe
 
 from osii import health
-from osii.web import attention, selectors
+from osii.web import attention, review, selectors
 from osii.web.access import PageRequest, staff_page
 
 RUNS_SHOWN = 8
@@ -17,7 +17,7 @@ def home(request: PageRequest) -> HttpResponse:
     coverage = attention.all_coverage()
     counts = attention.counts(coverage)
     context = {
-        "needs": attention.needs(coverage),
+        "needs": attention.needs(coverage, may_review=request.user.has_perm(review.PERMISSION)),
         "counts": counts,
         "coverage": counts,
         "runs": selectors.latest_runs(RUNS_SHOWN),
