@@ -21,9 +21,12 @@ WORDS = (*Link.Type.values, "superseded_by", "followed_by")
 
 @dataclass(frozen=True, slots=True)
 class Relation:
-    """One link as one of its ends sees it: ``word`` is one of WORDS, ``other`` the proposition at the other end."""
+    """One link as one of its ends sees it: ``word`` is one of WORDS, ``other`` the proposition at the other end;
+    ``outgoing`` where this end is the source.
+    """
 
     word: str
+    outgoing: bool
     other: UUID
     reason: str
     created_at: datetime
@@ -36,8 +39,12 @@ def links_of(propositions: Iterable[Proposition | UUID]) -> dict[UUID, list[Rela
     in_force = Link.objects.filter(Q(source__in=ids) | Q(target__in=ids), withdrawn_at__isnull=True)
     for link in in_force.order_by("created_at", "id"):
         if link.source_id in found:
-            found[link.source_id].append(Relation(link.type, link.target_id, link.reason, link.created_at))
+            found[link.source_id].append(_seen(link, link.type, link.target_id, outgoing=True))
         if link.target_id in found:
             word = SEEN_FROM_TARGET[link.type]
-            found[link.target_id].append(Relation(word, link.source_id, link.reason, link.created_at))
+            found[link.target_id].append(_seen(link, word, link.source_id, outgoing=False))
     return found
+
+
+def _seen(link: Link, word: str, other: UUID, *, outgoing: bool) -> Relation:
+    return Relation(word, outgoing, other, link.reason, link.created_at)

@@ -29,6 +29,7 @@ SECTIONS = {
     "activity": ("activity",),
     "review": ("review",),
     "propositions": ("proposition",),
+    "graph": ("graph",),
     "documents": ("document",),
     "imports": ("import",),
 }

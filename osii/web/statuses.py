@@ -85,6 +85,14 @@ PROPOSITION = {
     Proposition.State.FORGOTTEN: Status("forgotten", "slash-circle", "quiet"),
 }
 
+LINK = {
+    "supersedes": Status("supersedes", "arrow-clockwise", "busy", "Takes the place of the other."),
+    "superseded_by": Status("superseded by", "arrow-clockwise", "quiet", "The other took its place."),
+    "contradicts": Status("contradicts", "arrow-left-right", "warn", "Both stand, and cannot both be right."),
+    "follows": Status("follows", "arrow-right", "quiet", "Was said after the other in a chat."),
+    "followed_by": Status("followed by", "arrow-right", "quiet", "The other was said after it in a chat."),
+}
+
 VERSION = {
     ExtractionVersion.Status.SUCCEEDED: Status("succeeded", "check-circle-fill", "good"),
     ExtractionVersion.Status.FAILED: Status("failed", "x-circle-fill", "bad"),
@@ -136,6 +144,8 @@ FLAG = {
     "older_prompt": Status(
         "older prompt", "clock-history", "warn", "Extracted with an older prompt than the one in force."
     ),
+    "more_evidence": Status("more evidence", "link-45deg", "quiet", "It was known before."),
+    "withdrawn": Status("withdrawn", "arrow-counterclockwise", "quiet", "The merge that brought it was undone."),
     "found_nothing": Status("found nothing", "dash-circle", "quiet", "Read to the end; nothing worth keeping."),
     "online": Status("online", "hdd-network", "good"),
     "busy": Status("working", "arrow-repeat", "busy"),
@@ -164,6 +174,7 @@ FAMILIES = {
     "verdict": VERDICT,
     "level": LEVEL,
     "proposition": PROPOSITION,
+    "link": LINK,
     "version": VERSION,
     "steer": STEER,
     "import": IMPORT,

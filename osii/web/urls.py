@@ -4,7 +4,7 @@ from django.contrib.admin.forms import AdminAuthenticationForm
 from django.contrib.auth import views as auth
 from django.urls import path
 
-from .views import activity, batches, chats, context, documents, home, imports, propositions, repair, review
+from .views import activity, batches, chats, context, documents, graph, home, imports, propositions, repair, review
 
 login = auth.LoginView.as_view(template_name="account/login.html", authentication_form=AdminAuthenticationForm)
 
@@ -38,7 +38,12 @@ urlpatterns = [
     path("review/resolutions/<uuid:resolution_id>/undo/", review.undo, name="review-undo"),
     path("propositions/", propositions.propositions, name="propositions"),
     path("propositions/<uuid:proposition_id>/", propositions.proposition, name="proposition"),
+    path("propositions/<uuid:proposition_id>/forget/", propositions.proposition_forget, name="proposition-forget"),
+    path("propositions/<uuid:proposition_id>/restore/", propositions.proposition_restore, name="proposition-restore"),
     path("context/", context.context, name="context"),
+    path("graph/", graph.graph, name="graph"),
+    path("graph/data/", graph.graph_data, name="graph-data"),
+    path("graph/chats/<uuid:chat_id>/budget/", graph.graph_budget, name="graph-budget"),
     path("documents/", documents.documents, name="documents"),
     path("documents/<str:file_id>/", documents.document, name="document"),
     path("documents/<str:file_id>/promote/", documents.document_promote, name="document-promote"),

@@ -1,23 +1,31 @@
-"""The propositions list, and one proposition with its evidence."""
+"""The propositions list, one proposition with its evidence, and forgetting it."""
 
+from collections.abc import Callable
 from uuid import UUID
 
+from django.contrib import messages
 from django.http import HttpResponse
-from django.shortcuts import render
-from django.views.decorators.http import require_safe
+from django.shortcuts import redirect, render
+from django.views.decorators.http import require_http_methods, require_safe
 
 from extraction.models import Document
-from graphctx.selection import with_latest_level
+from graphctx import forgetting
+from graphctx.models import Proposition
+from osii.links import links_of
+from osii.propositions import detailed
 from osii.web import selectors
-from osii.web.access import PageRequest, get_proposition, staff_page
+from osii.web.access import PageRequest, get_proposition, staff_action, staff_page
+from osii.web.levels import level_chart
 from osii.web.listing import render_list
 from osii.web.paging import page_of
 from osii.web.proposition_forms import PropositionFilter
 from osii.web.proposition_list import listing
+from osii.web.review import history_of_proposition
 
 EVIDENCE_PER_PAGE = 50
 LEVELS_SHOWN = 24
-RESOLUTIONS_SHOWN = 50
+LINKS_SHOWN = 50
+CHANGE = "graphctx.change_proposition"
 
 
 @require_safe
@@ -33,21 +41,31 @@ def propositions(request: PageRequest) -> HttpResponse:
 @require_safe
 @staff_page
 def proposition(request: PageRequest, proposition_id: UUID) -> HttpResponse:
-    row = get_proposition(proposition_id)
-    page = page_of(request, selectors.evidence_of(row), EVIDENCE_PER_PAGE)
+    get_proposition(proposition_id)
+    row = detailed([proposition_id])[0]
+    evidence = selectors.evidence_of(row)
+    page = page_of(request, evidence, EVIDENCE_PER_PAGE)
     page.object_list = list(page.object_list)
     _place(page.object_list)
-    levels = selectors.evidence_of(row).filter(level__isnull=False)[:LEVELS_SHOWN]
+    levels = list(evidence.filter(level__isnull=False, withdrawn_at__isnull=True)[:LEVELS_SHOWN])[::-1]
+    links = links_of([row])[row.pk]
     context = {
         "proposition": row,
         "page": page,
-        "latest_level": with_latest_level(type(row).objects.filter(pk=row.pk)).values_list("latest_level", flat=True)[
-            0
-        ],
-        "levels": list(levels)[::-1],
-        "resolutions": selectors.resolutions_of(row)[:RESOLUTIONS_SHOWN],
+        "latest_level": row.latest_level,
+        "levels": levels,
+        "chart": level_chart(levels),
+        "links": _linked(links[-LINKS_SHOWN:]),
+        "links_count": len(links),
+        "history": history_of_proposition(row),
     }
     return render(request, "propositions/proposition_page.html", context)
+
+
+def _linked(links: list) -> list[dict]:
+    """Each link with the proposition at its other end."""
+    others = {other.pk: other for other in detailed(link.other for link in links)}
+    return [{"link": link, "other": others[link.other]} for link in links if link.other in others]
 
 
 def _place(instances: list) -> None:
@@ -58,3 +76,33 @@ def _place(instances: list) -> None:
     for instance in instances:
         instance.position_now = where.get((instance.chat_id, instance.message_id))
         instance.document = documents.get(instance.document_id)
+
+
+@require_http_methods(["GET", "HEAD", "POST"])
+@staff_action(CHANGE)
+def proposition_forget(request: PageRequest, proposition_id: UUID) -> HttpResponse:
+    """Says what forgetting does; a POST does it."""
+    said = "Forgotten. No chat is offered it any more, and it is not learned again."
+    return _confirmed(request, proposition_id, forgetting.forget, said, "propositions/forget_page.html")
+
+
+@require_http_methods(["GET", "HEAD", "POST"])
+@staff_action(CHANGE)
+def proposition_restore(request: PageRequest, proposition_id: UUID) -> HttpResponse:
+    """Says what restoring does; a POST does it."""
+    said = "Restored. It counts again as it did before it was forgotten."
+    return _confirmed(request, proposition_id, forgetting.restore, said, "propositions/restore_page.html")
+
+
+def _confirmed(
+    request: PageRequest, proposition_id: UUID, act: Callable[[UUID], Proposition], said: str, template: str
+) -> HttpResponse:
+    row = get_proposition(proposition_id)
+    if request.method != "POST":
+        return render(request, template, {"proposition": detailed([row.pk])[0]})
+    try:
+        act(row.pk)
+        messages.success(request, said)
+    except forgetting.NothingToRestore as error:
+        messages.error(request, f"It cannot be restored: {error}.")
+    return redirect("proposition", proposition_id=row.pk)
