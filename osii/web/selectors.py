@@ -55,7 +55,9 @@ CHAT_STATES: dict[str, Callable[[Figures, Held], Figures]] = {
     "unread": lambda rows, _: rows.filter(uncovered_tokens__gt=0),
     "read": lambda rows, _: rows.filter(tokens__gt=0, uncovered_tokens=0),
     "parked": lambda rows, held: rows.filter(chat__in=_parked(held)),
-    "running": lambda rows, _: rows.filter(chat__in=Run.objects.filter(status__in=Run.ACTIVE).order_by().values("chat")),
+    "running": lambda rows, _: rows.filter(
+        chat__in=Run.objects.filter(status__in=Run.ACTIVE).order_by().values("chat")
+    ),
     "failed": lambda rows, _: rows.filter(chat__in=_last_failed()),
 }
 
