@@ -1,16 +1,26 @@
 """Staging: flat candidate records of one attempt at a batch, and how a claim is identified."""
 
 import hashlib
+import re
 import unicodedata
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field
 from typing import Any, Protocol
 from uuid import UUID
 
 from django.db import IntegrityError, transaction
 
-from .environment import EXCERPT_CHARACTERS
+from .environment import EXCERPT_CHARACTERS, MASKS
 from .models import Batch, Candidate
 from .quotes import Match
+
+_READABLE = re.compile(f"[^{MASKS}]+")
+
+
+def _excerpt(text: str) -> tuple[int, int]:
+    """The longest stretch of a text with nothing covered in it, bounded: it stands word for word in the chat as well."""
+    spans = [match.span() for match in _READABLE.finditer(text)] or [(0, 0)]
+    start, end = max(spans, key=lambda span: span[1] - span[0])
+    return start, min(end, start + EXCERPT_CHARACTERS)
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,8 +46,8 @@ class EvidenceItem:
 
     @classmethod
     def of(cls, entry: dict[str, Any], match: Match | None) -> "EvidenceItem":
-        """The item for an environment entry, narrowed to the quote when there is one."""
-        start, end = (match.start, match.end) if match else (0, min(len(entry["text"]), EXCERPT_CHARACTERS))
+        """The item for an environment entry, narrowed to the quote when there is one, else to what is readable of it."""
+        start, end = (match.start, match.end) if match else _excerpt(entry["text"])
         text = entry["text"][start:end]
         return cls(
             id=entry["id"],
@@ -67,6 +77,8 @@ class StagingRecord:
     understanding: str | None
     evidence: list[EvidenceItem]
     content_hash: str
+    # What a reader should know of it; see extraction/admission.py
+    marks: list[str] = field(default_factory=list)
 
 
 class Staging(Protocol):

@@ -12,8 +12,9 @@ from typing import Any
 
 from graphctx.models import Kind, Level
 
-from .environment import INDEX_ENTRIES, SUMMARY_CHARACTERS
-from .quotes import Match, find_quote
+from .admission import Place, marks, objection, unstorable
+from .environment import INDEX_ENTRIES, SUMMARY_CHARACTERS, scrub
+from .quotes import find_quote
 from .staging import EvidenceItem, Staging, StagingRecord, normalise_claim
 
 CLAIM_CHARACTERS = 500
@@ -162,15 +163,17 @@ class ExploreTools:
         staleness = self._checked_text("staleness", staleness, STALENESS_CHARACTERS) if staleness else ""
         if kind == Kind.WORKING_ASSUMPTION and not staleness:
             self._refuse("a working_assumption needs staleness: what would show that it no longer holds")
-        entries = self._evidence(evidence_ids)
+        places = self._quoted(self._evidence(evidence_ids), quote)
+        self._refuse_if(objection(kind, understanding, places))
         record = StagingRecord(
             kind=kind,
             claim=claim,
             why_useful=why_useful,
             staleness=staleness,
             understanding=understanding,
-            evidence=self._quoted(entries, quote),
+            evidence=[EvidenceItem.of(entry, match) for entry, match in places],
             content_hash=_content_hash(kind, claim, evidence_ids),
+            marks=marks(claim, places),
         )
         if not self._staging.holds(record) and self._staging.count >= CANDIDATES:
             self._refuse(f"at most {CANDIDATES} candidates per batch; finish_extraction now")
@@ -187,6 +190,7 @@ class ExploreTools:
             self._refuse("with no candidate, reason must say why there is nothing to keep")
         if len(reason) > WHY_CHARACTERS:
             self._refuse(f"reason may have at most {WHY_CHARACTERS} characters")
+        self._refuse_if(unstorable("reason", reason))
         self._staging.finish(reason)
         return {"ok": True}
 
@@ -195,6 +199,10 @@ class ExploreTools:
     def _refuse(self, message: str) -> None:
         self.refusals += 1
         raise ToolRefused(message)
+
+    def _refuse_if(self, reason: str) -> None:
+        if reason:
+            self._refuse(reason)
 
     def _refuse_after_finish(self) -> None:
         if self._staging.finished:
@@ -215,6 +223,7 @@ class ExploreTools:
             self._refuse(f"{name} must have 1 to {maximum} characters; it has {len(text)}")
         if "\x00" in text:
             self._refuse(f"{name} must not contain NUL characters")
+        self._refuse_if(unstorable(name, text))
         return text
 
     def _known(self, evidence_id: str) -> dict[str, Any]:
@@ -238,13 +247,14 @@ class ExploreTools:
                 self._refuse(f"evidence {entry['id']} is injected context and cannot be cited")
         return entries
 
-    def _quoted(self, entries: list[dict[str, Any]], quote: str | None) -> list[EvidenceItem]:
+    def _quoted(self, entries: list[dict[str, Any]], quote: str | None) -> list[Place]:
         if quote is None:
-            return [EvidenceItem.of(entry, None) for entry in entries]
-        matches: list[Match | None] = [find_quote(entry["text"], quote) for entry in entries]
-        if not any(matches):
+            return [(entry, None) for entry in entries]
+        self._refuse_if(unstorable("quote", quote))
+        places = [(entry, find_quote(entry["text"], quote)) for entry in entries]
+        if not any(match for _, match in places):
             self._refuse("the quote does not occur in the evidence; copy it verbatim from read_evidence")
-        return [EvidenceItem.of(entry, match) for entry, match in zip(entries, matches, strict=True)]
+        return places
 
 
 EXPLORE_TOOL_NAMES = ("search_evidence", "read_evidence", "stage_candidate", "finish_extraction")
@@ -302,7 +312,8 @@ def _item(entry: dict[str, Any], char_offset: int, text: str) -> dict[str, Any]:
 
 
 def _anchor(entry: dict[str, Any]) -> dict[str, Any]:
-    return {key: entry[key] for key in ("message_id", "fingerprint", "part")}
+    # A client chooses the ids of its messages.
+    return {"message_id": scrub(entry["message_id"]), "fingerprint": entry["fingerprint"], "part": entry["part"]}
 
 
 def _content_hash(kind: str, claim: str, evidence_ids: list[str]) -> str:

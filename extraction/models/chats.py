@@ -267,6 +267,8 @@ class Candidate(models.Model):
     understanding = models.CharField(max_length=16, choices=Level, null=True, blank=True)  # noqa: DJ001
     evidence = models.JSONField()
     content_hash = models.CharField(max_length=64)
+    # What a reader should know of it, one short text each; see extraction/admission.py
+    marks = models.JSONField(default=list, db_default=[], blank=True)
     created_at = models.DateTimeField(db_default=Now(), editable=False)
 
     objects = CandidateQuerySet.as_manager()

@@ -4,7 +4,15 @@ from collections import Counter
 from collections.abc import Callable, Iterator
 from typing import Any, Protocol
 
-from extraction.claims.model import MAX_CANDIDATES, MAX_EVIDENCE_IDS, Draft, Evidence, Part, Turn
+from extraction.claims.model import (
+    MAX_CANDIDATES,
+    MAX_EVIDENCE_IDS,
+    NOT_YET_ENGAGED,
+    Draft,
+    Evidence,
+    Part,
+    Turn,
+)
 from extraction.claims.pipeline import find_claims
 from extraction.claims.rank import chosen, why_useful
 from extraction.tools import ToolRefused
@@ -181,7 +189,9 @@ def candidates(draft: Draft, texts: dict[str, str]) -> Iterator[dict[str, Any]]:
             level = evidence.level or draft.understanding
             by_quote.setdefault((evidence.quote, level), []).append(evidence)
     for (quote, level), places in by_quote.items():
-        ids = [place.evidence_id for place in places] + [one for place in places for one in place.also]
+        shown = draft.shown if level == draft.understanding != NOT_YET_ENGAGED else ()
+        ids = [places[0].evidence_id, *shown, *(place.evidence_id for place in places)]
+        ids += [one for place in places for one in place.also]
         fields = {
             "kind": draft.kind,
             "claim": draft.claim,

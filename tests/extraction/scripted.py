@@ -24,7 +24,7 @@ class SentenceWorker:
                 claim=claim,
                 why_useful="the test wants it",
                 evidence_ids=[line["evidence_id"]],
-                understanding="solid",
+                understanding="solid" if line["speaker"] == "user" else "not_yet_engaged",
                 quote=claim,
             )
             staged.add(made["candidate_id"])

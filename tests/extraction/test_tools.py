@@ -240,7 +240,7 @@ def test_staging_refuses_without_writing(change: dict, says: str) -> None:
 
 
 def test_evidence_beyond_the_shown_index_must_be_found_first() -> None:
-    results = [entry(f"r{i}.0", f"result {i}", kind="tool_result") for i in range(1, 52)]
+    results = [entry(f"r{i}.0", f"result {i}", kind="tool_result", quiz=True) for i in range(1, 52)]
     explore, staging = make(*results)
     with pytest.raises(ToolRefused, match="was not offered"):
         explore.stage_candidate(**GOOD | {"evidence_ids": ["r51.0"]})
