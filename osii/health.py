@@ -37,8 +37,10 @@ class Finding:
     advice: str = ""
 
 
-def examine(*, probe_model: bool = False) -> Iterator[Finding]:
-    """All findings, in the order in which a person would fix them. ``probe_model`` also asks the language model."""
+def examine(*, probe_model: bool = False, model: str = "") -> Iterator[Finding]:
+    """All findings, in the order in which a person would fix them. ``probe_model`` also asks the language model, the
+    default one or ``model``.
+    """
     yield python()
     yield home()
     yield disk()
@@ -46,7 +48,7 @@ def examine(*, probe_model: bool = False) -> Iterator[Finding]:
     yield embedder()
     yield llm()
     if probe_model:
-        yield tool_calls()
+        yield tool_calls(model)
 
 
 def python() -> Finding:
@@ -195,27 +197,45 @@ def embedder() -> Finding:
 
 
 def llm() -> Finding:
+    """The model that is used where none is named, and which others may be."""
+    from extraction.llm.choice import choose, model_names
+    from extraction.workers import WorkerUnavailable
+
     wanted = settings.EXTRACTION_WORKER == "llm"
-    if not settings.OSII_LLM_MODEL:
-        advice = "set OSII_LLM_MODEL, OSII_LLM_API_KEY and, for your own server, OSII_LLM_BASE_URL"
+    bad = "fail" if wanted else "warn"
+    try:
+        choice = choose()
+    except DatabaseError:
+        return Finding("Language model", bad, "the models in the admin cannot be read", "put the database right first")
+    except WorkerUnavailable:
+        advice = (
+            "set OSII_LLM_MODEL, OSII_LLM_API_KEY and, for your own server, OSII_LLM_BASE_URL, or add one in the admin"
+        )
         if wanted:
             return Finding("Language model", "fail", "EXTRACTION_WORKER is llm, but no model is named", advice)
-        return Finding("Language model", "ok", "none: chats are read by the offline rules worker")
-    endpoint = env.mask(settings.OSII_LLM_BASE_URL) or "its provider's own address"
-    detail = f"{settings.OSII_LLM_MODEL} ({settings.OSII_LLM_PROVIDER}) at {endpoint}"
-    if not settings.OSII_LLM_API_KEY and not settings.OSII_LLM_BASE_URL:
-        return Finding("Language model", "fail" if wanted else "warn", detail, "set OSII_LLM_API_KEY")
+        return Finding(
+            "Language model", "ok", f"none: chats are read by the offline rules worker{_named(model_names())}"
+        )
+    where = env.mask(choice.base_url) or "its provider's own address"
+    detail = f"{choice.model} ({choice.provider}) at {where}, named {choice.name}{_named(model_names(), choice.name)}"
+    if missing := choice.missing():
+        return Finding("Language model", bad, detail, missing)
     return Finding("Language model", "ok", detail)
 
 
-def tool_calls() -> Finding:
-    """Whether the language model answers, and calls a tool when it is asked to: two short requests."""
-    from extraction.llm.endpoint import Endpoint
+def _named(names: list[str], used: str = "") -> str:
+    others = [name for name in names if name != used]
+    return f"; may be named: {', '.join(others)}" if others else ""
+
+
+def tool_calls(model: str = "") -> Finding:
+    """Whether a language model answers, and calls a tool when it is asked to: two short requests."""
+    from extraction.llm.choice import choose
     from extraction.workers import WorkerUnavailable
 
     name = "Tool calls"
     try:
-        endpoint = Endpoint.from_settings()
+        endpoint = choose(model).endpoint()
         from extraction.llm.probe import check
 
         called = check(endpoint)

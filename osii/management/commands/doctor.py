@@ -21,11 +21,14 @@ class Command(console.Command):
             action="store_true",
             help="also ask the language model for one tool call: two short requests, which a hosted one charges for",
         )
+        parser.add_argument(
+            "--model", metavar="NAME", default="", help="with --probe-model: which one of the models in the admin"
+        )
 
     def run(self, **options):
         from osii import health
 
-        findings = list(health.examine(probe_model=options["probe_model"]))
+        findings = list(health.examine(probe_model=options["probe_model"], model=options["model"]))
         healthy = not any(finding.state == "fail" for finding in findings)
         self.result({"healthy": healthy, "checks": [asdict(finding) for finding in findings]}, self._render)
         if not healthy:
