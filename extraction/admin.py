@@ -51,7 +51,9 @@ class ChatWithRunsAdmin(RepairActions, ChatAdmin):
         for chat_id in ids:
             services.request_run(chat_id, Run.Mode.REST)
         self.message_user(
-            request, f"{counted(len(ids), 'chat')}: a run for the rest is queued or running.", messages.SUCCESS
+            request,
+            f"{counted(len(ids), 'chat')}: a run for the rest is queued, running or about to follow one that stops.",
+            messages.SUCCESS,
         )
 
     @admin.action(description="Abort run", permissions=("abort",))

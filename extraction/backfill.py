@@ -18,6 +18,7 @@ from django.utils import timezone
 
 from coverage.models import Chat, Message, MessageCoverage
 
+from . import endings
 from .jobs import enqueue_runs
 from .locking import with_many_locked
 from .models import Batch, Resolution, Run
@@ -65,7 +66,7 @@ def request_all(mode: str, worker: str, model: str = "") -> Iterator[tuple[int, 
 def request_runs(chat_ids: Sequence[UUID], mode: str, worker: str, model: str = "") -> list[tuple[Run, bool]]:
     """The active run of each of these chats and whether it was made now, in one transaction; enqueued in the given order.
 
-    "rest" widens an active run that was only "due". A chat that was erased meanwhile is left out.
+    "rest" widens an active run that was only "due". A run that was told to stop is not joined (see ``request_run``). A chat that was erased meanwhile is left out.
     """
 
     def request(chats: dict[UUID, Chat]) -> list[tuple[Run, bool]]:
@@ -74,7 +75,11 @@ def request_runs(chat_ids: Sequence[UUID], mode: str, worker: str, model: str = 
             Message.objects.filter(chat__in=there, streaming=True, settled_at=None).update(settled_at=timezone.now())
         active = {run.chat_id: run for run in Run.objects.filter(chat__in=there, status__in=Run.ACTIVE)}
         if mode == Run.Mode.REST:
-            Run.objects.filter(pk__in=[run.pk for run in active.values()]).update(mode=mode)
+            going_on = [run.pk for run in active.values() if run.abort_requested_at is None]
+            Run.objects.filter(pk__in=going_on).update(mode=mode)
+        for run in active.values():
+            if run.abort_requested_at is not None:
+                endings.remember(run, mode, worker, model)
         now = timezone.now()
         values = {"mode": mode, "worker": worker, "model": model, "queued_at": now}
         made = [Run(chat_id=pk, **values) for pk in there if pk not in active]

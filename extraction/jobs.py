@@ -4,7 +4,7 @@ from collections.abc import Iterable
 from uuid import UUID
 
 from django.conf import settings
-from django.db import DatabaseError
+from django.db.utils import Error
 
 from coverage.queueing import CHATS, enqueue_missing, enqueue_on_commit, stop_requested
 
@@ -21,7 +21,7 @@ def run_chat(run_id: str) -> str:
     """
     try:
         run = execute(UUID(run_id), turn=settings.EXTRACTION_TURN_BATCHES)
-    except (Run.DoesNotExist, DatabaseError):
+    except (Run.DoesNotExist, Error):
         if Run.objects.filter(pk=run_id).exists():
             raise
         return "erased"

@@ -1,4 +1,7 @@
-"""A run's lease: claimed by one conditional UPDATE, kept alive by a thread, checked before every write."""
+"""A run's lease: claimed by one conditional UPDATE, kept alive by a thread, checked before every write.
+
+Times are the database's: the clocks of several machines may differ.
+"""
 
 import logging
 import os
@@ -10,10 +13,10 @@ from types import TracebackType
 from uuid import UUID
 
 from django.conf import settings
-from django.db import DatabaseError, connection
-from django.db.models import DateTimeField, F, Value
-from django.db.models.functions import Coalesce
-from django.utils import timezone
+from django.db import connection
+from django.db.models import F
+from django.db.models.functions import Coalesce, Now
+from django.db.utils import Error
 
 from coverage.queueing import stop_requested
 
@@ -39,14 +42,13 @@ class WorkerStopping(Exception):
 
 def claim(run_id: UUID) -> Run | None:
     """Claim a queued run for this process; None when it is not queued (any more)."""
-    now = timezone.now()
     claimed = Run.objects.filter(pk=run_id, status=Run.Status.QUEUED).update(
         status=Run.Status.RUNNING,
         attempt=F("attempt") + 1,
         attempt_token=uuid.uuid4(),
-        lease_expires_at=now + lease_length(),
-        heartbeat_at=now,
-        started_at=Coalesce("started_at", Value(now, output_field=DateTimeField())),
+        lease_expires_at=Now() + lease_length(),
+        heartbeat_at=Now(),
+        started_at=Coalesce("started_at", Now()),
         held_by=f"{platform.node()}:{os.getpid()}",
     )
     return Run.objects.select_related("chat__learner").get(pk=run_id) if claimed else None
@@ -85,16 +87,15 @@ class Lease:
             while not self._stop.wait(settings.EXTRACTION_LEASE_SECONDS / 4):
                 try:
                     self._renew()
-                except DatabaseError as error:
+                except Error as error:
                     logger.warning("Could not renew the lease of run %s: %s", self._run_id, error)
                     connection.close()
         finally:
             connection.close()
 
     def _renew(self) -> None:
-        now = timezone.now()
         kept = Run.objects.filter(pk=self._run_id, attempt_token=self._token, status=Run.Status.RUNNING).update(
-            heartbeat_at=now, lease_expires_at=now + lease_length()
+            heartbeat_at=Now(), lease_expires_at=Now() + lease_length()
         )
         if not kept:
             self._lost.set()

@@ -7,24 +7,22 @@ from uuid import UUID
 
 import django_rq
 import redis
-from django.db import transaction
-from django.db.models import F
+from django.db.models import QuerySet
+from django.db.models.functions import Now
 from django.utils import timezone
 from rq.registry import clean_registries
 
 from coverage.queueing import QUEUES, release_stuck
 from graphctx.steers import enqueue_waiting
 
+from . import endings
 from .jobs import enqueue_run, enqueue_runs
 from .models import Run
-from .planning import abandon_open_batches
 from .services import retry_failed_run
 from .spending import day_is_spent
 
 logger = logging.getLogger(__name__)
 
-MAX_RECOVERIES = 10
-"""Workers lost outside any batch count on no batch; a run that is lost this often is failed for good."""
 QUEUED_GRACE = timedelta(seconds=5)
 
 
@@ -35,7 +33,7 @@ def reconcile_runs(*, dry_run: bool = False) -> Counter[str]:
     """
     done: Counter[str] = Counter()
     now = timezone.now()
-    expired = Run.objects.filter(status=Run.Status.RUNNING, lease_expires_at__lt=now)
+    expired = _expired()
     waiting = Run.objects.filter(status=Run.Status.QUEUED, queued_at__lt=now - QUEUED_GRACE).order_by("queued_at", "pk")
     failed = Run.objects.filter(retry_at__lte=now).order_by("retry_at").values_list("pk", flat=True)
     if dry_run:
@@ -55,39 +53,25 @@ def reconcile_runs(*, dry_run: bool = False) -> Counter[str]:
 
 def recover_chat(chat_id: UUID) -> bool:
     """Take the chat's run from a worker whose lease has expired, for who wants to execute it here and now."""
-    run = Run.objects.filter(chat=chat_id, status=Run.Status.RUNNING, lease_expires_at__lt=timezone.now()).first()
+    run = _expired().filter(chat=chat_id).first()
     return run is not None and _recover(run) != "kept"
+
+
+def _expired() -> QuerySet[Run]:
+    # By the database's clock, as leases are written: those of several machines may differ.
+    return Run.objects.filter(status=Run.Status.RUNNING, lease_expires_at__lt=Now())
 
 
 def _recover(run: Run) -> str:
     """Take an expired run from its lost worker. Conditional, so a worker that just renewed keeps it."""
-    spent = run.recoveries >= MAX_RECOVERIES
-    ended = {
-        "status": Run.Status.FAILED,
-        "error": f"its worker was lost {run.recoveries + 1} times",
-        "finished_at": timezone.now(),
-    }
-    if run.abort_requested_at is not None:
-        ended |= {"status": Run.Status.ABORTED, "error": ""}
-    again = {"status": Run.Status.QUEUED, "queued_at": timezone.now()}
-    ends = spent or run.abort_requested_at is not None
-    with transaction.atomic():
-        expired = Run.objects.filter(
-            pk=run.pk,
-            status=Run.Status.RUNNING,
-            attempt_token=run.attempt_token,
-            lease_expires_at__lt=timezone.now(),
-        )
-        # A worker that froze in a transaction still has the row locked (see Lease.guard): the others do not wait for it.
-        if expired.select_for_update(no_key=True, skip_locked=True).first() is None:
+    # A worker that froze in a transaction still has the row locked (see Lease.guard): the others do not wait for it.
+    expired = _expired().select_for_update(no_key=True, skip_locked=True)
+    with endings.held(run, expired) as current:
+        if current is None:
             return "kept"
-        expired.update(
-            attempt_token=None, lease_expires_at=None, recoveries=F("recoveries") + 1, **(ended if ends else again)
-        )
-        if ends:
-            abandon_open_batches(run.chat_id)
+        if not endings.recover(current, "its worker was lost"):
             return "ended"
-        enqueue_run(run)
+        enqueue_run(current)
     logger.info("Run %s lost its worker %s and waits again", run.pk, run.held_by)
     return "recovered"
 

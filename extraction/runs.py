@@ -4,6 +4,7 @@ Batches checkpoint one by one. Abort, error or kill loses the batch in flight an
 """
 
 import logging
+import time
 import uuid
 from collections import Counter
 from collections.abc import Callable
@@ -12,14 +13,16 @@ from itertools import count
 from uuid import UUID
 
 from django.conf import settings
-from django.db import DatabaseError, transaction
+from django.db import InterfaceError, OperationalError, connection, transaction
+from django.db.utils import Error
 from django.utils import timezone
 from rq.timeouts import BaseTimeoutException
 
 from coverage.models import Chat, Message
+from coverage.queueing import stop_requested
 from coverage.services import lock_chat
 
-from . import environment, planning, spending
+from . import endings, environment, planning, spending
 from .features import EXTRACT_WORKER
 from .leases import Lease, LeaseLost, RunAborted, WorkerStopping, claim
 from .merge import checkpoint
@@ -37,6 +40,10 @@ from .workers import (
 )
 
 logger = logging.getLogger(__name__)
+
+DATABASE_AWAY = (OperationalError, InterfaceError)
+"""The connection is gone, or a transaction was undone for a deadlock or for want of room: the messages are not to blame."""
+AWAY_PAUSE_SECONDS = 1.0
 
 FIRST_RETRY, LAST_RETRY = timedelta(minutes=5), timedelta(hours=6)
 """How long a run waits to be tried again after its worker was unavailable: longer each time in a row."""
@@ -65,13 +72,16 @@ def execute(run_id: UUID, on_batch: Callable[[Batch], None] = lambda batch: None
         except LeaseLost as error:
             logger.warning("%s; leaving it to its new holder", error)
         except RunAborted:
-            _end_aborted(run)
+            endings.end_aborted(run)
         except WorkerStopping:
-            _hand_back(run)
+            endings.hand_back(run)
         except WorkerUnavailable as error:
             _end_unavailable(run, error)
         except (KeyboardInterrupt, SystemExit):
-            _end_aborted(run)
+            endings.end_aborted(run)
+            raise
+        except DATABASE_AWAY as error:
+            _hand_back_when_it_answers(run, error)
             raise
     run.refresh_from_db()
     return run
@@ -84,7 +94,7 @@ def _next_batch(run: Run, lease: Lease, *, turn_over: bool = False) -> Batch | N
         chat = lock_chat(run.chat_id)
         _close_lost_batch(current)
         if (turn_over or spending.day_is_spent()) and planning.has_next(current, chat):
-            _hand_back(current)
+            endings.hand_back(current)
             return None
         note = spending.run_is_spent(run.pk)
         if note and planning.has_next(current, chat):
@@ -123,7 +133,7 @@ def _execute_batch(batch: Batch, lease: Lease) -> None:
         if not staging.finished:
             raise BatchFailed("the worker stopped without finish_extraction")
         checkpoint(batch, staging, tools.refusals, _spent(batch, tools, worker), lease.guard)
-    except (LeaseLost, RunAborted, WorkerStopping, DatabaseError, BaseTimeoutException):
+    except (LeaseLost, RunAborted, WorkerStopping, BaseTimeoutException, *DATABASE_AWAY):
         raise
     except Exception as error:
         expected = isinstance(error, BatchFailed | WorkerUnavailable)
@@ -172,7 +182,7 @@ def _record(batch: Batch, tools: ExploreTools, worker: ExtractWorker) -> None:
                 entries=report.conversation,
                 usage=report.usage,
             )
-    except DatabaseError as error:
+    except Error as error:
         logger.warning("What the worker of batch %s used and said is not kept: %s", batch.pk, error)
 
 
@@ -202,26 +212,22 @@ def _end_unavailable(run: Run, error: WorkerUnavailable) -> None:
     """The run fails with what is wrong with its worker; if that may pass, it is tried again later."""
     pause = min(FIRST_RETRY * 2 ** min(run.retries, 16), LAST_RETRY)
     again = timezone.now() + max(pause, timedelta(seconds=error.retry_after or 0))
-    Run.objects.filter(pk=run.pk, attempt_token=run.attempt_token, status=Run.Status.RUNNING).update(
-        status=Run.Status.FAILED,
-        error=str(error)[:2000],
-        retry_at=again if error.temporary else None,
-        finished_at=timezone.now(),
-    )
+    endings.end_unavailable(run, str(error), again if error.temporary else None)
 
 
-def _end_aborted(run: Run) -> None:
-    with transaction.atomic():
-        ended = Run.objects.filter(pk=run.pk, attempt_token=run.attempt_token, status=Run.Status.RUNNING).update(
-            status=Run.Status.ABORTED, finished_at=timezone.now()
-        )
-        if ended:
-            planning.abandon_open_batches(run.chat_id)
-
-
-def _hand_back(run: Run) -> None:
-    """The run waits again to be enqueued; a batch in flight is lost. Neither a recovery nor a failure: nobody is to blame."""
-    with transaction.atomic():
-        held = Run.objects.filter(pk=run.pk, attempt_token=run.attempt_token, status=Run.Status.RUNNING)
-        if held.update(status=Run.Status.QUEUED, attempt_token=None, lease_expires_at=None, queued_at=timezone.now()):
-            planning.abandon_open_batches(run.chat_id)
+def _hand_back_when_it_answers(run: Run, error: Exception) -> None:
+    """The database went away or undid a transaction: as soon as it answers, the run waits again, which counts as a
+    recovery of the run and as no failure of its batch. If it does not answer for a lease's length, the reconciler does it.
+    """
+    logger.warning("The database let go of run %s: %s", run.pk, error)
+    deadline = time.monotonic() + settings.EXTRACTION_LEASE_SECONDS
+    while time.monotonic() < deadline and not stop_requested.wait(AWAY_PAUSE_SECONDS):
+        connection.close()
+        try:
+            with endings.held(run) as current:
+                if current is not None:
+                    planning.abandon_open_batches(current.chat_id)
+                    endings.recover(current, f"the database went away: {error}".strip())
+        except DATABASE_AWAY:
+            continue
+        return

@@ -9,18 +9,18 @@ from functools import partial
 from uuid import UUID
 
 from django.conf import settings
-from django.db import transaction
 from django.utils import timezone
 
 from coverage.models import Chat
-from coverage.services import lock_chat, settle
+from coverage.services import settle
 
+from . import endings
 from .jobs import enqueue_run
 from .llm.choice import model_names
 from .locking import with_runs_locked
 from .models import Batch, Run
 from .planning import abandon_open_batches, split
-from .selectors import due_tokens, message_states
+from .selectors import IN_FLIGHT, due_tokens, message_states
 from .workers import check_model
 
 
@@ -29,14 +29,21 @@ def finish_chat(chat_id: UUID) -> Run | None:
 
     Only this triggers extraction by itself; an upsert or an import never does.
     """
-    with transaction.atomic():
-        chat = lock_chat(chat_id)
-        settle(chat)
-        chat.finished_at = timezone.now()
-        chat.save(update_fields=("finished_at", "updated_at"))
-        if due_tokens(message_states(chat_id)) < settings.EXTRACTION_CHUNK_TOKENS:
-            return None
-        return _request(chat, Run.Mode.DUE, settings.EXTRACTION_WORKER, enqueue=True)
+    return with_runs_locked(chat_id, _finish)
+
+
+def _finish(chat: Chat) -> Run | None:
+    settle(chat)
+    chat.finished_at = timezone.now()
+    chat.save(update_fields=("finished_at", "updated_at"))
+    rows = message_states(chat.pk)
+    due = due_tokens(rows)
+    if Run.objects.filter(chat=chat, status=Run.Status.RUNNING, abort_requested_at__isnull=False).exists():
+        # What a run holds that is about to stop will be uncovered again.
+        due += sum(row.tokens for row in rows if row.state == IN_FLIGHT)
+    if due < settings.EXTRACTION_CHUNK_TOKENS:
+        return None
+    return _request(chat, Run.Mode.DUE, settings.EXTRACTION_WORKER, enqueue=True)
 
 
 def request_run(
@@ -45,7 +52,8 @@ def request_run(
     """The active run of this chat, made if there is none; "rest" widens an active run that was only "due".
 
     ``model`` names the model of a worker that takes one; empty is the default one. With ``enqueue=False`` the caller
-    executes the run itself. Raises ValueError for an unknown mode, worker or model.
+    executes the run itself. A run that was told to stop is not joined: what is asked for is kept in its ``following``, and
+    starts when it has stopped. Raises ValueError for an unknown mode, worker or model.
     """
     worker = worker or settings.EXTRACTION_WORKER
     if mode not in Run.Mode.values:
@@ -73,6 +81,8 @@ def _request(chat: Chat, mode: str, worker: str, model: str = "", *, enqueue: bo
         run = Run.objects.create(chat=chat, mode=mode, worker=worker, model=model)
         if enqueue:
             enqueue_run(run)
+    elif run.abort_requested_at is not None:
+        endings.remember(run, mode, worker, model)
     elif mode == Run.Mode.REST and run.mode != mode:
         run.mode = mode
         run.save(update_fields=("mode",))
@@ -103,7 +113,8 @@ def _retry_run(run: Run, chat: Chat) -> bool:
 def abort_run(chat_id: UUID) -> bool:
     """Stop the chat's active run: at once when it only waits, else before its next step. False when none is active.
 
-    The batch in flight is lost and nothing else; its messages stay uncovered.
+    The batch in flight is lost and nothing else; its messages stay uncovered. What was asked for since an earlier abort is
+    stopped too.
     """
     return with_runs_locked(chat_id, _abort)
 
@@ -116,7 +127,7 @@ def _abort(chat: Chat) -> bool:
     if waiting:
         # A run that was recovered and waits may have left its batch open.
         abandon_open_batches(chat.pk)
-    running = Run.objects.filter(chat=chat, status=Run.Status.RUNNING).update(abort_requested_at=now)
+    running = Run.objects.filter(chat=chat, status=Run.Status.RUNNING).update(abort_requested_at=now, following={})
     return bool(waiting or running)
 
 

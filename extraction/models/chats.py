@@ -39,6 +39,8 @@ class Run(models.Model):
     heartbeat_at = models.DateTimeField(null=True, blank=True)
     recoveries = models.PositiveIntegerField(default=0)
     abort_requested_at = models.DateTimeField(null=True, blank=True)
+    # {"mode", "worker", "model"} of what was asked for after the abort: the run that starts when this one has stopped.
+    following = models.JSONField(default=dict, blank=True, editable=False)
     held_by = models.CharField(max_length=200, blank=True)
     error = models.TextField(blank=True)
     # What is to be known of a run that succeeded: that it stopped at its cap.
@@ -67,6 +69,12 @@ class Run(models.Model):
                     status__in=("queued", "running", "succeeded", "failed", "aborted"), mode__in=("due", "rest")
                 ),
                 name="run_status_and_mode_known",
+            ),
+            models.CheckConstraint(
+                condition=~Q(status="queued") | Q(abort_requested_at__isnull=True), name="waiting_run_is_not_aborted"
+            ),
+            models.CheckConstraint(
+                condition=Q(following={}) | Q(abort_requested_at__isnull=False), name="run_follows_an_aborted_one"
             ),
         ]
         indexes = [

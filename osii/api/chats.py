@@ -121,7 +121,7 @@ def coverage(request: ApiRequest, chat_id: UUID) -> HttpResponse:
     "/{chat_id}/extract", response={202: schemas.ExtractOut, **problems(403, 404, body=True)}, summary="Read it now"
 )
 def extract(request: ApiRequest, chat_id: UUID, body: schemas.ExtractIn = schemas.ExtractIn()) -> HttpResponse:  # noqa: B008 - immutable
-    """Joins the run that is active, if there is one; "rest" makes it read all. What reads is for staff to choose."""
+    """Joins the run that is active, if there is one; "rest" makes it read all. After one that stops, another starts. What reads is for staff to choose."""
     find_chat(request, chat_id)
     if (body.worker or body.model) and not request.auth.staff:
         raise Problem(403, "Which worker and model read a chat is for staff to choose; leave them out.")

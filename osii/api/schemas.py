@@ -234,6 +234,10 @@ class RunOut(Schema):
     model: str = Field(description="The model that was asked for by name; empty for the default one.")
     attempt: int
     error: str
+    abort_requested: bool = Field(description="It was told to stop; while it is running, it stops at its next step.")
+    following: Literal["due", "rest"] | None = Field(
+        description="What was asked for since it was told to stop: the mode of the run that starts when it has stopped."
+    )
     queued_at: str
     started_at: str | None
     finished_at: str | None

@@ -90,6 +90,8 @@ def run(row: Run | None) -> dict[str, Any] | None:
         "model": row.model,
         "attempt": row.attempt,
         "error": row.error,
+        "abort_requested": row.abort_requested_at is not None,
+        "following": row.following.get("mode"),
         "queued_at": moment(row.queued_at),
         "started_at": moment(row.started_at),
         "finished_at": moment(row.finished_at),

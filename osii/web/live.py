@@ -40,7 +40,10 @@ class ChatState:
     def token(self) -> str:
         """Changes when anything that the page shows of the state changes; an unchanged page is not sent again."""
         seen = [row.state for row in self.rows]
-        seen += [f"{run.pk}{run.status}{run.mode}{run.attempt}{bool(run.abort_requested_at)}" for run in self.runs]
+        seen += [
+            f"{run.pk}{run.status}{run.mode}{run.attempt}{bool(run.abort_requested_at)}{run.following}"
+            for run in self.runs
+        ]
         seen += [f"{batch.pk}{batch.status}{batch.attempt}" for batch in self.batches]
         return hashlib.blake2b("\n".join(seen).encode(), digest_size=8).hexdigest()
 

@@ -10,7 +10,7 @@ from django.test.utils import CaptureQueriesContext
 
 from coverage import invariants as coverage_invariants
 from coverage.models import Chat, CoverageEntry, Learner, Message
-from extraction import invariants, runs
+from extraction import invariants, leases, runs
 from extraction.models import Run
 from extraction.selectors import chat_coverage
 from graphctx.models import Proposition, Steer
@@ -298,6 +298,8 @@ def test_finish_starts_a_run_when_enough_is_uncovered(ada: Caller, settings: obj
         "worker": "rules",
         "attempt": 0,
         "error": "",
+        "abort_requested": False,
+        "following": None,
         "queued_at": run.queued_at.isoformat(),
         "started_at": None,
         "finished_at": None,
@@ -305,6 +307,15 @@ def test_finish_starts_a_run_when_enough_is_uncovered(ada: Caller, settings: obj
     assert ada.post(f"{url}/extract", {"mode": "rest"}).body["run"]["mode"] == "rest"
     assert ada.post(f"{url}/abort").body == {"aborted": True}
     assert ada.post(f"{url}/abort").body == {"aborted": False}
+
+
+def test_what_is_asked_for_while_a_run_stops_is_told(ada: Caller, rq_connection: object) -> None:
+    url = f"/chats/{ada.begin()}"
+    run_id = ada.post(f"{url}/extract").body["run"]["id"]
+    leases.claim(run_id)
+    assert ada.post(f"{url}/abort").body == {"aborted": True}
+    said = ada.post(f"{url}/extract", {"mode": "rest"}).body["run"]
+    assert (said["id"], said["status"], said["abort_requested"], said["following"]) == (run_id, "running", True, "rest")
 
 
 def test_coverage_has_the_agreed_shape(ada: Caller, rq_connection: object) -> None:

@@ -378,6 +378,20 @@ def test_the_note_of_an_abort_goes_when_the_run_has_ended(staff):
     assert emptied in staff.get(live, headers={"HX-Request": "true"}).text
 
 
+def test_what_is_asked_for_while_a_run_stops_is_shown_and_can_be_stopped_too(staff):
+    chat = rows.chat()
+    rows.run(chat, "running", abort_requested_at=timezone.now())
+    page = reverse("chat", args=[chat.pk])
+    assert "Then extract the rest" in staff.get(page).text
+    said = staff.post(reverse("chat-extract", args=[chat.pk]), {"mode": "rest"}, follow=True).text
+    assert "The run was told to stop. One for the rest starts when it has." in said
+    assert "Abort requested; then a run for the rest" in said
+    assert "Then extract the rest" not in said
+    assert "Abort that too" in said
+    staff.post(reverse("chat-abort", args=[chat.pk]))
+    assert "; then a run for" not in staff.get(page).text
+
+
 def test_abort_and_retry(staff):
     chat = rows.chat()
     run = rows.run(chat, "queued")

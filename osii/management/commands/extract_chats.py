@@ -95,6 +95,8 @@ class Command(OsiiCommand):
                     advance(looked_at)
         made = sum(row.made for row in requested)
         self.note(f"{made:,} run(s) requested, {len(requested) - made:,} joined that were active already")
+        if stopping := sum(bool(row.run.following) for row in requested):
+            self.note(f"{stopping:,} of these were told to stop; another run of the chat starts when one has")
         run_ids = [row.run.pk for row in requested]
         began = time.monotonic()
         finished = wait_for(self, run_ids) if wait and run_ids else False
@@ -149,7 +151,7 @@ class Command(OsiiCommand):
         batches: list[Batch] = []
         run = runs.execute(run.pk, on_batch=batches.append)
         if run.status == Run.Status.RUNNING:
-            self.note(f"{row['title'] or row['chat_id']}: already being read by {run.held_by}")
+            self.note(f"{row['title'] or row['chat_id']}: {_read_elsewhere(run)}")
         return {
             "chat_id": row["chat_id"],
             "title": row["title"],
@@ -160,6 +162,12 @@ class Command(OsiiCommand):
             "batches": [_batch(batch) for batch in batches],
             "use": total_use(ModelUse.objects.filter(run=run.pk)),
         }
+
+
+def _read_elsewhere(run: Run) -> str:
+    if run.following:
+        return f"the run of {run.held_by} was told to stop; one for this starts through the queue when it has"
+    return f"already being read by {run.held_by}"
 
 
 def _requested(row: backfill.Requested, status: str) -> dict[str, Any]:

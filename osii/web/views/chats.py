@@ -118,9 +118,7 @@ def chat_extract(request: PageRequest, chat_id: UUID) -> HttpResponse:
         messages.info(request, "Nothing is due yet. “Extract the rest” reads what there is.")
     else:
         run = services.request_run(row.pk, mode)
-        messages.success(
-            request, f"The run for {'the rest' if run.mode == Run.Mode.REST else 'what is due'} is {run.status}."
-        )
+        messages.success(request, _requested(run))
     return redirect("chat", chat_id=chat_id)
 
 
@@ -137,6 +135,16 @@ def chat_steer(request: PageRequest, chat_id: UUID) -> HttpResponse:
     except Steer.DoesNotExist:
         messages.error(request, "This chat has no steer: it was imported, or had begun before one could be made.")
     return redirect("chat", chat_id=chat_id)
+
+
+def _requested(run: Run) -> str:
+    if run.following:
+        return f"The run was told to stop. One for {_reads(run.following['mode'])} starts when it has."
+    return f"The run for {_reads(run.mode)} is {run.status}."
+
+
+def _reads(mode: str) -> str:
+    return "the rest" if mode == Run.Mode.REST else "what is due"
 
 
 @require_POST
