@@ -44,6 +44,8 @@ ANAPHORA = rx(
     r"some (?:are|do|have)\b",
     rf"(?:{_PREPOSITIONS})\s+(?:it|its|it['’]s|this|that|these|those|they|their|them|he|she|him|his|her|both|doing (?:so|this|that)|such|one of (?:them|these))\b(?! (?:is|are) why)",
     r"(?:no|not|yes)[,.:]",
+    r"or\b",
+    r"(?:starting|beginning|going) [^,]{2,24} (?:it|they|you)\b",
     r"(?:then|next|instead|otherwise|that way|meanwhile|afterwards|later|again|likewise|still(?! (?:undecided|unclear|open|not|need|have|to))|which|who|whose|whereas|e\.g|i\.e|for example|for instance|as a result|together|noted)\b",
     r"as (?:you|we|mentioned|shown|above|before|said|i)\b",
     r"like (?:this|that|before|you)\b",

@@ -64,7 +64,7 @@ _PASSING_VERBS = frozenset(
 # How things stand just now, and what went wrong once.
 _PASSING_STATE = re.compile(
     r"\b(?:right now|at the moment|again[.!]*$|keeps? (?!track|bees)\w+ing|came out|turned out|went (?:wrong|from)|still (?:slow|broken|not working|failing|wrong)"
-    r"|just (?:now|tried|did|saw)|last night|tonight|(?:won['’]t|doesn['’]t|didn['’]t) (?:turn|start|work|move|open|close)\b|(?:is|are) (?:broken|stuck|failing|down|killing)\b)",
+    r"|just (?:now|tried|did|saw)|last night|tonight|(?:won['’]t|doesn['’]t|didn['’]t) (?:turn|start|work|move|open|close)\b|never (?:ends|works|stops|comes|gets)\b|(?:is|are) (?:broken|stuck|failing|down|killing)\b)",
     re.IGNORECASE,
 )
 _FROM = re.compile(r"I['’]?(?: a)?m from [A-Z]")
@@ -273,17 +273,21 @@ class Statements:
     def _fact(self, text: str) -> tuple[str, str, str | None] | None:
         """A fact about the learner, about their project, or about the subject when the assistant confirmed it."""
         cues, language = self.cues, self.language
+        if language == "en" and _PASSING_STATE.search(text):
+            return None
         if starts(cues.about_self, text) or (language == "en" and _we_do(text)):
             lasting = _PASSING_TAIL.sub("", text) if language == "en" else text
             least = 1 if _FROM.match(lasting) else 2
             if matches(cues.never, lasting) or too_thin(lasting, language, bullet=True, least=least) is not None:
                 return None
             return "fact", self._worded(lasting, "fact"), SHAKY if matches(cues.unsure, lasting) else SOLID
-        if language == "en" and _PASSING_STATE.search(text):
-            return None
         if starts(cues.reason_start, text) or (_SPEAKS_OF_SELF.search(text) and not matches(cues.owned, text)):
             return None
-        if matches(cues.never, text) or matches(cues.unsure, text) or why_not(text, cues, language) is not None:
+        if (
+            matches(cues.never, text)
+            or matches(cues.unsure, text)
+            or why_not(ended(text, language), cues, language) is not None
+        ):
             return None
         # Only English verbs are known well enough to tell a statement from a mutter.
         about_project = self.own_project and not self.in_doubt and self.verdict != CORRECTED

@@ -29,6 +29,8 @@ FENCES = (
     re.compile(r"(?<![\w*])\*(?=[^\s*])(?=[^*\n]{12})[^*\n]{1,2000}[.!?…]\*(?![\w*])"),
     re.compile(r"-----BEGIN [A-Z ]+-----.*?(?:-----END [A-Z ]+-----|\Z)", re.DOTALL),
 )
+# Somebody plays a part: `*She bows.* "Welcome."`. Nothing in such a message is meant.
+_IN_ROLE = re.compile(r"\s*(?:\*(?!\*)[^*\n]{6,400}[.!?…]?\*|\"[^\"\n]{10,1000}[.!?…]\")(?=\s|$)")
 # Lines that are not speech: quotations, tables, headings, rules, indented code.
 _SILENT_LINE = re.compile(r"[ \t]*(?:>|\||#{1,6}[ \t]|(?:[-*_=][ \t]*){3,}$|!\[|@@|diff --git)|.*\|.*\|")
 _CODE_LINE = re.compile(r"(?: {4}|\t)\S.*|.*[{};]\s*$|\s*(?:\$ |>>> |\.\.\. ).*")
@@ -202,6 +204,8 @@ def sentences(text: str, language: str) -> list[Sentence]:
     `text[s.start:s.start + len(s.quote)] == s.quote` holds for each; quotes longer than `MAX_QUOTE` are left out.
     """
     found: list[Sentence] = []
+    if _IN_ROLE.match(text):
+        return found
     for number, block in enumerate(blocks(hide(text))):
         for offset, piece in _pieces(text[block.start : block.end], language):
             head, quote = _trimmed(piece)

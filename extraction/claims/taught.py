@@ -17,6 +17,8 @@ from extraction.claims.worth import KEEP_FROM, worth
 _MAX_LEADS = 3
 # A clause must say more than a whole sentence to be kept: it stood in a sentence that was none.
 _CLAUSE_WORTH = 0.3
+# A clause with a pronoun has left what that stands for in the rest of its sentence.
+_LOOSE = re.compile(r"\b(?:it|its|they|their|them|this|these|those|there|here)\b", re.IGNORECASE)
 # Nobody teaches in exclamations.
 _EXCLAIMED = re.compile(r"[!！][\"'”’»)*]*$")
 _FULL_STOP = re.compile(r"[.!。！．؟][\"'”’»)\]」』]*$")
@@ -164,6 +166,8 @@ def _standing(claim: str, cues: Cues) -> Iterator[str]:
     """Clauses of an English sentence that are facts by themselves and say something general."""
     for part in standing(claim):
         text = ended(capitalised(stripped(part, cues)), "en")
+        if _LOOSE.search(text):
+            continue
         if why_not(text, cues, "en") is None and worth(text, "en") >= _CLAUSE_WORTH:
             yield text
 
