@@ -20,9 +20,11 @@ from coverage.services import append_entries, lock_chat
 from graphctx import embedding, vectors
 from graphctx.models import Proposition
 
+from . import spending
 from .auditing.audit import Audit, audit, settle
 from .auditing.model import Claim
 from .auditing.registry import get_auditor
+from .features import AUDITOR
 from .models import Batch, Candidate, ReviewSetting
 from .staging import BatchStaging, claim_identity
 from .writing import GraphWriter, PreparedVectors
@@ -84,7 +86,9 @@ def checkpoint(
     learner_id = batch.chat.learner_id
     manual = review_mode(learner_id) == ReviewSetting.Mode.MANUAL
     claims = [] if manual else [claim_of(candidate) for candidate in candidates]
-    prepared, made = (PreparedVectors(None, {}), None) if manual else prepare(learner_id, claims)
+    prepared, made = (PreparedVectors(None, {}), None) if manual else prepare(learner_id, claims, _auditor(batch))
+    if made is not None and made.report is not None:
+        spending.record_use(batch, AUDITOR, made.report)
     with transaction.atomic():
         guard()
         chat = lock_chat(batch.chat_id)
@@ -93,6 +97,12 @@ def checkpoint(
         append_entries(chat, batch.messages.all(), batch_id=batch.pk)
         _close(batch, staging, len(candidates), refusals, usage)
     return outcomes
+
+
+def _auditor(batch: Batch) -> str:
+    """The configured auditor; the one that costs nothing once a cap on money is reached."""
+    left = spending.allowance(batch.run_id)
+    return "nearness" if left is not None and left.amount <= 0 else settings.OSII_AUDITOR
 
 
 def _write(

@@ -21,7 +21,10 @@ from .workers import Allowance, WorkerReport
 
 DAY = timedelta(days=1)
 ENDED = (Batch.Status.SUCCEEDED, Batch.Status.FAILED, Batch.Status.PARKED)
-COUNTED = ("requests", "retries", "input_tokens", "output_tokens", "cache_read_tokens", "cache_write_tokens")
+COUNTED = (
+    "requests", "retries", "input_tokens", "output_tokens", "cache_read_tokens", "cache_write_tokens",
+    "refusals", "fallbacks",
+)  # fmt: skip
 NOTHING = Decimal(0)
 
 

@@ -10,6 +10,7 @@ from uuid import UUID
 import numpy as np
 
 from coverage.models import Learner
+from extraction.workers import WorkerReport
 from graphctx.models import EmbeddingSpace
 
 from .model import Auditor, Claim, Decision, Nominee, Outcome, Question
@@ -26,6 +27,8 @@ class Audit:
     nominations: Nominations
     decisions: list[Decision]
     auditor: str
+    # What the auditor used of a model, if it asks one.
+    report: WorkerReport | None = None
 
 
 def audit(
@@ -40,7 +43,8 @@ def audit(
     questions = [
         Question(claim, [*nominations.of(claim), *_earlier(claims[:index])]) for index, claim in enumerate(claims)
     ]
-    return Audit(claims, nominations, auditor.decide(questions, nominations.view), auditor.name)
+    decisions = auditor.decide(questions, nominations.view)
+    return Audit(claims, nominations, decisions, auditor.name, getattr(auditor, "report", None))
 
 
 def _earlier(claims: Sequence[Claim]) -> list[Nominee]:

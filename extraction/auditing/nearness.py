@@ -23,11 +23,11 @@ def judge(claim: Claim, nominees: Sequence[Nominee]) -> Decision:
     """What becomes of one claim: the first of same, superseding, contradicting, new that its nominees give reason for."""
     equal = next((nominee for nominee in nominees if claim.identity and nominee.identity == claim.identity), None)
     if equal is not None:
-        return _same(claim, equal, nominees, "the same claim, normalised")
+        return same_as(claim, equal, nominees, "the same claim, normalised")
     compared = [(nominee, _in_time(claim, nominee)) for nominee in nominees]
     for nominee, found in compared:
         if found.relation == Relation.SAME:
-            return _same(claim, nominee, nominees, _told(nominee, found.reason))
+            return same_as(claim, nominee, nominees, _told(nominee, found.reason))
     return _apart(claim, compared)
 
 
@@ -43,7 +43,8 @@ def is_later(said_at: datetime | None, than: datetime | None) -> bool:
     return said_at is None or than is None or said_at >= than
 
 
-def _same(claim: Claim, nominee: Nominee, nominees: Sequence[Nominee], reason: str) -> Decision:
+def same_as(claim: Claim, nominee: Nominee, nominees: Sequence[Nominee], reason: str) -> Decision:
+    """What becomes of a claim that is this proposition: by the state that the proposition is in."""
     if nominee.state == State.FORGOTTEN:
         return Decision(Outcome.DISCARD, FORGOTTEN, target=nominee.id)
     if nominee.state != State.SUPERSEDED or nominee.replaced_by is None:
