@@ -56,13 +56,14 @@ def objection(kind: str, understanding: str | None, places: Sequence[Place]) -> 
             f"what only the assistant said is {Level.NOT_YET_ENGAGED.value}"
         )
     own = kind in OF_THE_LEARNER or understanding not in (None, Level.NOT_YET_ENGAGED)
-    return next((found for place in places if (found := _objection_to(place, own=own))), "")
+    has_quote = any(match for _, match in places)
+    return next((found for place in places if (found := _objection_to(place, own=own, quoted=has_quote))), "")
 
 
-def _objection_to(place: Place, *, own: bool) -> str:
+def _objection_to(place: Place, *, own: bool, quoted: bool) -> str:
     entry, match = place
     name, text = entry["id"], entry["text"]
-    if not _has_words(text[match.start : match.end] if match else text):
+    if not _has_words(text[match.start : match.end] if match else text, any_sign=quoted and match is None):
         return f"evidence {name} has no words to go by there"
     order = _instruction(text)
     pasted = _pasted(entry, match)
@@ -119,9 +120,13 @@ def _cited(place: Place) -> str:
     return entry["text"][match.start : match.end] if match else entry["text"][:2000]
 
 
-def _has_words(text: str) -> bool:
-    """Whether something is left of a text without what is covered and without runs that only a program reads."""
-    return bool(re.search(r"[^\W_]", _WORDLESS.sub(" ", _MASKED.sub(" ", text))))
+def _has_words(text: str, *, any_sign: bool) -> bool:
+    """Whether something is left of a text without what is covered and without runs that only a program reads.
+
+    Beside a quote ``any_sign`` will do: a thumb that is held up is an answer.
+    """
+    left = _MASKED.sub(" ", text)
+    return bool(left.strip() if any_sign else re.search(r"[^\W_]", _WORDLESS.sub(" ", left)))
 
 
 def _instruction(text: str) -> re.Match[str] | None:

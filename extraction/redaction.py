@@ -21,7 +21,7 @@ _LIMITS = redact_secret.WholeInputLimits(max_input_bytes=2**31, max_findings=2**
 _WEB_TOKEN = "eyJ"
 _LONG_RUN = re.compile(r"[\w-]{256,}+", re.ASCII)
 _MANY = 8
-_ESCAPED = re.compile(r"(?<!\\)\\++[\"'nrt/]")
+_ESCAPED = re.compile(r"(?<!\\)\\++(?:[\"'nrt/]|u(?P<code>[0-9a-fA-F]{4}))")
 _BLANKS = {"n": "\n", "r": "\r", "t": "\t"}
 
 _BREAK = r"(?:\s|\\++[nrt])"
@@ -86,7 +86,8 @@ class _Unescaped:
         at = length = 0
         for match in _ESCAPED.finditer(text):
             last = match.group()[-1]
-            pieces += [text[at : match.start()], _BLANKS.get(last, last)]
+            letter = chr(int(match["code"], 16)) if match["code"] else _BLANKS.get(last, last)
+            pieces += [text[at : match.start()], letter]
             length += match.start() - at + 1
             at = match.end()
             self._bare.append(length)

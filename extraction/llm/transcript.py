@@ -6,6 +6,8 @@ from typing import Any
 
 from pydantic_ai import messages as ai
 
+from extraction.redaction import redact
+
 ENTRY_CHARACTERS = 4000
 TOTAL_CHARACTERS = 200_000
 _OVERHEAD = 50
@@ -42,7 +44,8 @@ def _entry(part: Any) -> list[Entry]:
 def _cut(value: Any) -> str:
     """Text that the database takes and that is not too long."""
     text = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False, default=str)
-    text = text.replace("\x00", "\N{REPLACEMENT CHARACTER}").encode(errors="replace").decode()
+    # What it reads is covered already; what a model writes by itself may hold a secret all the same.
+    text = redact(text).replace("\x00", "\N{REPLACEMENT CHARACTER}").encode(errors="replace").decode()
     return text if len(text) <= ENTRY_CHARACTERS else f"{text[: ENTRY_CHARACTERS - 1]}…"
 
 
