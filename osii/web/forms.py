@@ -52,6 +52,7 @@ class ChatFilter(FilterForm):
             ("parked", "parked"),
             ("running", "running or queued"),
             ("failed", "last run failed"),
+            ("older", "extracted with an older prompt"),
         ],
     )
     sort = forms.ChoiceField(

@@ -11,6 +11,7 @@ from coverage.models import Chat, ChatFigures, ChatSummary, Learner, Message, Me
 from extraction import figures
 from extraction.figures import PARKED, Figures, Held
 from extraction.models import Batch, Candidate, Document, ExtractionVersion, Resolution, Run
+from extraction.prompts import chats_read_by_older
 from graphctx.models import Instance, Proposition
 
 CHAT_ORDERS = {
@@ -59,6 +60,7 @@ CHAT_STATES: dict[str, Callable[[Figures, Held], Figures]] = {
         chat__in=Run.objects.filter(status__in=Run.ACTIVE).order_by().values("chat")
     ),
     "failed": lambda rows, _: rows.filter(chat__in=_last_failed()),
+    "older": lambda rows, _: rows.filter(chat__in=chats_read_by_older()),
 }
 
 
