@@ -31,9 +31,11 @@ def page_link(name: str, key: object, text: str) -> SafeString:
     return format_html('<a href="{}">{}</a>', reverse(name, args=[key]), text)
 
 
-@admin.register(Learner)
 class LearnerAdmin(admin.ModelAdmin):
-    """A learner is named here. Deleting one would delete their graph: that is not a click in a list."""
+    """A learner is named here; ``extraction.review_admin`` registers it and adds the review mode.
+
+    Deleting a learner would delete their graph: that is not a click in a list.
+    """
 
     list_display = ("name", "chats", "graph_revision", "created_at")
     search_fields = ("name",)

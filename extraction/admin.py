@@ -29,6 +29,7 @@ from .models import (
     WorkerConversation,
 )
 from .repair_admin import RepairActions
+from .review_admin import ReviewActions, StandingFilter
 
 
 def counted(count: int, noun: str) -> str:
@@ -146,9 +147,9 @@ class WorkerConversationAdmin(ReadOnlyAdmin):
 
 
 @admin.register(Candidate)
-class CandidateAdmin(ReadOnlyAdmin):
-    list_display = ("claim", "kind", "understanding", "batch", "created_at")
-    list_filter = ("kind", "understanding")
+class CandidateAdmin(ReviewActions):
+    list_display = ("claim", "standing_word", "kind", "understanding", "batch", "created_at")
+    list_filter = (StandingFilter, "kind", "understanding")
     list_select_related = ("batch",)
     search_fields = ("claim", "=content_hash")
     ordering = ("-created_at", "id")

@@ -8,7 +8,7 @@ from django.utils.safestring import SafeString
 
 from coverage.admin import ReadOnlyAdmin, page_link
 
-from .models import EmbeddingSpace, Instance, Proposition, PropositionVector, Steer
+from .models import EmbeddingSpace, Instance, Link, Proposition, PropositionVector, Steer
 
 
 @admin.register(Proposition)
@@ -40,6 +40,15 @@ class InstanceAdmin(ReadOnlyAdmin):
     @admin.display(description="quote")
     def quote_start(self, instance: Instance) -> str:
         return instance.quote if len(instance.quote) <= 120 else f"{instance.quote[:119]}…"
+
+
+@admin.register(Link)
+class LinkAdmin(ReadOnlyAdmin):
+    list_display = ("source", "type", "target", "learner", "created_at", "withdrawn_at")
+    list_filter = ("type", ("withdrawn_at", admin.EmptyFieldListFilter))
+    list_select_related = ("source", "target", "learner")
+    search_fields = ("source__text", "target__text")
+    ordering = ("-created_at", "id")
 
 
 @admin.register(EmbeddingSpace)

@@ -21,10 +21,11 @@ from extraction.models import (
     LanguageModel,
     ModelUse,
     Promotion,
+    ReviewSetting,
     Run,
     WorkerConversation,
 )
-from graphctx.models import EmbeddingSpace, PropositionVector, Steer
+from graphctx.models import EmbeddingSpace, Link, PropositionVector, Steer
 from tests.osii import rows
 
 pytestmark = pytest.mark.django_db
@@ -54,6 +55,9 @@ def everything() -> None:
     claim = rows.proposition()
     rows.instance(claim, chat)
     rows.resolution(rows.candidate(done), claim)
+    other = rows.proposition("Lead sinks.")
+    Link.objects.create(learner=claim.learner, source=claim, target=other, type="follows")
+    ReviewSetting.objects.create(learner=claim.learner, mode="manual")
     WorkerConversation.objects.create(batch=done, attempt=1, worker_version="w", entries=[], usage={})
     LanguageModel.objects.create(name="lamp", model="m")
     ModelUse.objects.create(batch=done, run=done.run_id, attempt=1, agent="extract-worker", model={}, usage={})

@@ -214,6 +214,12 @@ def test_a_candidate_is_shown_with_everything_to_decide(reviewer, candidate):
     assert str(candidate.resolutions.get().pk) in html
 
 
+def test_what_to_know_of_a_candidate_is_shown(reviewer):
+    batch = review.read(review.talk("Ice floats since yesterday."))
+    made = review.waiting(batch, "Ice floats since yesterday.", marks=["the claim has a relative date"])
+    assert "the claim has a relative date" in reviewer.get(url(made)).text
+
+
 def test_the_review_mode_of_the_learner_is_shown(reviewer, candidate, settings):
     settings.OSII_REVIEW_MODE = "auto"
     assert "auto, as OSII_REVIEW_MODE says" in reviewer.get(url(candidate)).text
