@@ -21,6 +21,8 @@ from .models import Instance
 @receiver(transcript_changed)
 def refresh_messages(chat_id: UUID, message_ids: list[str], **_kwargs: Any) -> int:
     """Re-evaluate the instances that may stand on these messages, or have stood on them; returns how many changed."""
+    if not Instance.objects.filter(chat=chat_id).exists():
+        return 0  # Nothing was learned from this chat yet, and an import names very many messages.
     instances = list(_concerned(chat_id, message_ids))
     standing = stand(chat_id, instances)
     changed = [instance for instance, stands in zip(instances, standing, strict=True) if instance.live != stands]
