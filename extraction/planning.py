@@ -1,7 +1,7 @@
 """Which messages the next batch reads: a failed batch again as it was, else the oldest uncovered ones."""
 
 import uuid
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from itertools import accumulate
 from typing import Any
 from uuid import UUID
@@ -13,8 +13,9 @@ from django.utils import timezone
 from coverage.batches import context_before, first_batch
 from coverage.models import Chat, Message
 
+from . import frontier
 from .models import Batch, BatchMessage, Run
-from .selectors import EXTRACTABLE, PARKED, MessageState, due_tokens, message_states
+from .selectors import EXTRACTABLE, PARKED, MessageState, states_of
 from .workers import as_recorded, get_worker
 
 CONTEXT_SHARE = 5
@@ -41,69 +42,61 @@ def has_next(run: Run, chat: Chat) -> bool:
 
 def _choose(run: Run, chat: Chat) -> Batch | Sequence[MessageState]:
     """A batch to read again, or the messages of a new one; empty when nothing is to be read."""
-    rows = message_states(chat.pk)
     budget = settings.EXTRACTION_CHUNK_TOKENS
-    half = _half(run, chat, rows)
+    half = _half(run, chat)
     if half is not None:
         return half
-    if run.mode == Run.Mode.DUE and due_tokens(rows) < budget:
+    rows = frontier.ahead(chat.pk)
+    frontier.remember(chat.pk, rows)
+    if run.mode == Run.Mode.DUE and not rows.reaches(budget):
         return []
-    if run.mode == Run.Mode.REST and _let_go_of_changed(chat, rows):
-        rows = message_states(chat.pk)
-    retried = _failed_batch(chat, rows)
+    if run.mode == Run.Mode.REST and _let_go_of_changed(chat):
+        rows = frontier.ahead(chat.pk)
+        frontier.remember(chat.pk, rows)
+    retried = _failed_batch(chat)
     if retried is None and run.mode == Run.Mode.REST:
-        retried = _parked_batch(run, chat, rows)
+        retried = _parked_batch(run, chat)
     return retried or first_batch(rows, budget)
 
 
-def _half(run: Run, chat: Chat, rows: Sequence[MessageState]) -> Batch | None:
+def _half(run: Run, chat: Chat) -> Batch | None:
     """A half of a batch that this run split and did not try yet."""
-    halves = Batch.objects.filter(chat=chat, run=run, status=Batch.Status.FAILED, attempt=0)
-    return _whole(halves, _waiting(rows))
+    return _whole(Batch.objects.filter(chat=chat, run=run, status=Batch.Status.FAILED, attempt=0), EXTRACTABLE)
 
 
-def _failed_batch(chat: Chat, rows: Sequence[MessageState]) -> Batch | None:
+def _failed_batch(chat: Chat) -> Batch | None:
     """The oldest failed batch whose messages all still wait, unchanged: its failures count on exactly these."""
-    return _whole(Batch.objects.filter(chat=chat, status=Batch.Status.FAILED), _waiting(rows))
+    return _whole(Batch.objects.filter(chat=chat, status=Batch.Status.FAILED), EXTRACTABLE)
 
 
-def _waiting(rows: Sequence[MessageState]) -> set[tuple[str, str]]:
-    return {(row.message_id, row.fingerprint) for row in rows if row.state in EXTRACTABLE}
+def _parked_batch(run: Run, chat: Chat) -> Batch | None:
+    # A parked batch that this very run already tried keeps its place: one more attempt, not an endless loop.
+    return _whole(Batch.objects.filter(chat=chat, status=Batch.Status.PARKED).exclude(run=run), (PARKED,))
 
 
-def _let_go_of_changed(chat: Chat, rows: Sequence[MessageState]) -> int:
+def _whole(batches: QuerySet[Batch], states: Collection[str]) -> Batch | None:
+    """The first of these batches in the transcript whose messages are all in one of these states, unchanged."""
+    return next((batch for batch, whole in _looked_at(batches, states) if whole), None)
+
+
+def _let_go_of_changed(chat: Chat) -> int:
     """Close parked batches that can never be tried again as they were, because a message of theirs was changed, deleted or
     read otherwise: what is left of them is uncovered again. Returns how many there were."""
-    parked = _parked(rows)
-    if not parked:
-        return 0
-    changed = [
-        batch.pk
-        for batch in Batch.objects.filter(chat=chat, status=Batch.Status.PARKED).prefetch_related("messages")
-        if not _holds_only(batch, parked)
-    ]
+    parked = Batch.objects.filter(chat=chat, status=Batch.Status.PARKED)
+    changed = [batch.pk for batch, whole in _looked_at(parked, (PARKED,)) if not whole]
     return Batch.objects.filter(pk__in=changed).update(status=Batch.Status.ABORTED, finished_at=timezone.now())
 
 
-def _parked(rows: Sequence[MessageState]) -> set[tuple[str, str]]:
-    return {(row.message_id, row.fingerprint) for row in rows if row.state == PARKED}
-
-
-def _holds_only(batch: Batch, waiting: set[tuple[str, str]]) -> bool:
-    return all((message.message_id, message.fingerprint) in waiting for message in batch.messages.all())
-
-
-def _parked_batch(run: Run, chat: Chat, rows: Sequence[MessageState]) -> Batch | None:
-    # A parked batch that this very run already tried keeps its place: one more attempt, not an endless loop.
-    batches = Batch.objects.filter(chat=chat, status=Batch.Status.PARKED).exclude(run=run)
-    return _whole(batches, _parked(rows))
-
-
-def _whole(batches: QuerySet[Batch], waiting: set[tuple[str, str]]) -> Batch | None:
-    for batch in batches.prefetch_related("messages").order_by("first_position", "created_at"):
-        if _holds_only(batch, waiting):
-            return batch
-    return None
+def _looked_at(batches: QuerySet[Batch], states: Collection[str]) -> list[tuple[Batch, bool]]:
+    """Each of these batches of one chat, in the order of the transcript, and whether all its messages are in these states."""
+    found = list(batches.prefetch_related("messages").order_by("first_position", "created_at"))
+    marks = {message.fingerprint for batch in found for message in batch.messages.all()}
+    rows = states_of(found[0].chat_id, marks) if found else []
+    waiting = {(row.message_id, row.fingerprint) for row in rows if row.state in states}
+    return [
+        (batch, all((message.message_id, message.fingerprint) in waiting for message in batch.messages.all()))
+        for batch in found
+    ]
 
 
 def _reopen(batch: Batch, run: Run) -> Batch:
