@@ -68,7 +68,7 @@ VERDICT = {
     "same": Status("the same", "link-45deg", "good", "Accepting adds evidence to it."),
     "replaces": Status("replaced by it", "arrow-clockwise", "busy", "Accepting supersedes it."),
     "contradicts": Status("contradicted by it", "arrow-left-right", "warn", "Accepting links the two."),
-    "other": Status("another", "circle", "quiet", "Accepting leaves it as it is."),
+    "other": Status("another claim", "circle", "quiet", "Accepting leaves it as it is."),
 }
 
 LEVEL = {
