@@ -143,11 +143,6 @@ def evidence_of(proposition: Proposition) -> QuerySet[Instance]:
     )
 
 
-def resolutions_of(proposition: Proposition) -> QuerySet[Resolution]:
-    """What the merge decided about this proposition, newest first, with candidates and batches."""
-    return proposition.resolutions.select_related("candidate__batch__chat").order_by("-created_at", "-id")
-
-
 def listed_documents(*, q: str = "", learner: Learner | None = None, state: str = "") -> QuerySet[Document]:
     """Documents with ``version_count`` and ``newest_status``; ``state`` is one of DOCUMENT_STATES."""
     versions = ExtractionVersion.objects.filter(document=OuterRef("pk"))

@@ -216,6 +216,7 @@ def test_what_a_session_contributed_by_batch(staff):
     ] == [(second, [(fresh, True, [])]), (first, [(known, False, ["shaky"])])]
     assert "more evidence" in response.text
     assert "messages 3–4" in response.text
+    assert not re.search(r"<script(?![^>]*\ssrc=)|<style|\sstyle=|\son[a-z]+=", response.text)
     assert staff.get("/graph/", {"chat": earlier.pk}).context["session"].new == 1
 
 

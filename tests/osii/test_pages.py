@@ -50,6 +50,7 @@ def pages() -> dict[str, str]:
         "batch": reverse("batch", args=[done.pk]),
         "propositions": reverse("propositions"),
         "proposition": reverse("proposition", args=[proposition.pk]),
+        "graph": reverse("graph"),
         "documents": reverse("documents"),
         "document": reverse("document", args=[document.pk]),
     }
@@ -257,6 +258,7 @@ def test_what_people_and_tools_wrote_is_shown_as_text(staff):
     rows.run(chat, "failed", error=SCRIPT)
     for name, *args in (
         ("home",), ("chats",), ("chat", chat.pk), ("batch", done.pk), ("propositions",), ("proposition", claim.pk),
+        ("graph",),
         ("documents",), ("document", document.pk),
     ):  # fmt: skip
         html = staff.get(reverse(name, args=args)).text

@@ -2,6 +2,7 @@
 "use strict";
 
 const MOST_NODES = 400;
+const LARGEST_FIT = 1.3;
 
 const SHAPES = {
   fact: "ellipse",
@@ -38,6 +39,11 @@ function colours(root) {
   return { kinds, lines, ink: of(canvas, "color"), surface: of(canvas, "background-color"), focus: of(canvas, "outline-color") };
 }
 
+// Not every script puts spaces between words; what does is not broken inside one.
+function drawn(node) {
+  return { ...node, unspaced: /\S{24,}/.test(node.label) };
+}
+
 function counted(number, noun) {
   return `${number} ${noun}${number === 1 ? "" : "s"}`;
 }
@@ -53,10 +59,10 @@ function styleOf(root) {
         "border-width": 0,
         color: ink,
         "font-family": getComputedStyle(document.body).fontFamily,
-        "font-size": 11,
+        "font-size": 12,
         height: 22,
         label: "data(label)",
-        "min-zoomed-font-size": 8,
+        "min-zoomed-font-size": 6,
         "text-margin-y": 4,
         "text-max-width": 130,
         "text-outline-color": surface,
@@ -66,19 +72,20 @@ function styleOf(root) {
         width: 22,
       },
     },
-    { selector: "node[type = 'chat']", style: { width: 34, height: 20, "font-weight": "bold" } },
+    { selector: "node[type = 'chat']", style: { width: 34, height: 20, "font-size": 15, "font-weight": "bold" } },
     {
       selector: "node[state = 'superseded'], node[state = 'forgotten'], node[state = 'no_evidence']",
       style: { "background-opacity": 0.25, "border-width": 2, "border-style": "dashed" },
     },
+    { selector: "node[?unspaced]", style: { "text-overflow-wrap": "anywhere" } },
     {
       selector: "edge",
       style: {
         "curve-style": "bezier",
-        "font-size": 9,
+        "font-size": 10,
         color: ink,
         "line-color": lines.gave,
-        "min-zoomed-font-size": 8,
+        "min-zoomed-font-size": 6,
         "target-arrow-color": lines.gave,
         "text-background-color": surface,
         "text-background-opacity": 1,
@@ -95,7 +102,10 @@ function styleOf(root) {
       style: { width: 2.5, label: "data(type)", "line-style": "dashed", "source-arrow-shape": "tee", "target-arrow-shape": "tee" },
     },
     { selector: "edge[type = 'follows']", style: { "line-style": "dotted", width: 1.5, "target-arrow-shape": "vee" } },
-    { selector: "node:selected", style: { "border-width": 4, "border-style": "solid", "border-color": focus, "z-index": 9 } },
+    {
+      selector: "node:selected",
+      style: { "border-width": 4, "border-style": "solid", "border-color": focus, "min-zoomed-font-size": 0, "z-index": 9 },
+    },
   ];
   for (const [kind, shape] of Object.entries(SHAPES)) {
     style.push({ selector: `node[kind = '${kind}']`, style: { shape, "background-color": kinds[kind] } });
@@ -135,6 +145,7 @@ class Drawing {
       minZoom: 0.1,
       selectionType: "single",
     });
+    this.fit();
     this.listen();
     this.count();
     if (answer.focus) {
@@ -154,7 +165,7 @@ class Drawing {
   elements(answer) {
     const known = (id) => Boolean(this.cy && this.cy.getElementById(id).length);
     return [
-      ...answer.nodes.filter((node) => !known(node.id)).map((data) => ({ group: "nodes", data })),
+      ...answer.nodes.filter((node) => !known(node.id)).map((node) => ({ group: "nodes", data: drawn(node) })),
       ...answer.edges.filter((edge) => !known(edge.id)).map((data) => ({ group: "edges", data })),
     ];
   }
@@ -163,7 +174,7 @@ class Drawing {
     this.cy.on("select", "node", (event) => this.show(event.target));
     this.cy.on("dbltap", "node", (event) => this.expand(event.target));
     this.root.querySelector("[data-graph-expand]").addEventListener("click", () => this.expand(this.chosen()));
-    this.root.querySelector("[data-graph-fit]").addEventListener("click", () => this.cy.fit(undefined, 30));
+    this.root.querySelector("[data-graph-fit]").addEventListener("click", () => this.fit());
     this.canvas.addEventListener("keydown", (event) => this.key(event));
     const restyle = () => this.cy.style(styleOf(this.root));
     const themes = new MutationObserver(restyle);
@@ -270,7 +281,7 @@ class Drawing {
       o: () => this.chosen().length && window.location.assign(this.chosen().data("url")),
       "+": () => this.zoom(1.25),
       "-": () => this.zoom(0.8),
-      f: () => this.cy.fit(undefined, 30),
+      f: () => this.fit(),
     }[event.key];
     if (turn) {
       this.move(turn);
@@ -312,6 +323,15 @@ class Drawing {
     const { x, y } = node.renderedPosition();
     if (x < 20 || y < 20 || x > this.cy.width() - 20 || y > this.cy.height() - 40) {
       this.cy.center(node);
+    }
+  }
+
+  // All of it, and few nodes not larger than life.
+  fit() {
+    this.cy.fit(undefined, LAYOUT.padding);
+    if (this.cy.zoom() > LARGEST_FIT) {
+      this.cy.zoom(LARGEST_FIT);
+      this.cy.center();
     }
   }
 
