@@ -1,7 +1,7 @@
 # Everything runs from a virtual environment in .venv, which is made on first use and again when the lock changes.
 #   PYTHON=python3.12        another interpreter (3.11 or newer)
 #   TORCH_INDEX=<url>        an extra package index that has the CPU build of torch (see README)
-#   ARGS="..."               arguments for the command behind demo, run, test and bench
+#   ARGS="..."               arguments for the command behind demo, run, test, bench and quality
 
 PYTHON ?= python3
 TORCH_INDEX ?=
@@ -10,7 +10,7 @@ READY := .venv/.ready
 RUN := .venv/bin/python
 
 .DEFAULT_GOAL := help
-.PHONY: help demo run test lint bench lock
+.PHONY: help demo run test lint bench quality lock
 
 help: ## list the targets
 	@sed -n 's/^\([a-z]*\):.*## \(.*\)/make \1	\2/p' Makefile | expand -t 14
@@ -32,6 +32,9 @@ lint: $(READY) ## check style, formatting, import direction and that no migratio
 
 bench: $(READY) ## measure speed side by side and print a table
 	@$(RUN) manage.py bench $(ARGS)
+
+quality: $(READY) ## measure precision and recall of the extract workers on the labelled set
+	@$(RUN) -m tests.quality $(ARGS)
 
 lock: ## write requirements.lock anew from pyproject.toml, in an environment of its own
 	@$(PYTHON) -m venv --clear var/lock

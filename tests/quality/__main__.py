@@ -11,19 +11,25 @@ os.environ.setdefault("DJANGO_SETTINGS_MODULE", "osii.settings")
 
 
 def main() -> int:
-    """Print the figures; 1 with one line if they cannot be had."""
+    """Print the figures; 1 with one line if they cannot be had.
+
+    A batch in which a worker fails counts as one in which it found nothing, and is told on stderr.
+    """
     given = _arguments().parse_args()
     import django
 
     django.setup()
+    from extraction.workers import WorkerUnavailable
     from tests.quality.excerpts import HALVES, load
 
     if given.show and not any(one.name == given.show for one in load("tuning")):
         sys.stderr.write(f"error: the tuning half has no excerpt {given.show!r}; held-out ones are not shown\n")
         return 1
-    with _database():
-        workers = given.worker or ["rules", *(["llm"] if _endpoint_is_set() else [])]
-        found = {worker: _judge(worker, load("tuning" if given.show else None)) for worker in workers}
+    try:
+        found = _found(given)
+    except (WorkerUnavailable, ValueError) as error:
+        sys.stderr.write(f"\nerror: {error}\n")
+        return 1
     if given.show:
         for worker, judged in found.items():
             _show(worker, next(one for one in judged if one.excerpt.name == given.show))
@@ -34,6 +40,15 @@ def main() -> int:
             for half in HALVES:
                 _print(worker, half, [one for one in judged if one.excerpt.half == half])
     return 0
+
+
+def _found(given: argparse.Namespace) -> dict[str, list]:
+    """The judged excerpts by worker; raises what `get_worker` raises."""
+    from tests.quality.excerpts import load
+
+    with _database():
+        workers = given.worker or ["rules", *(["llm"] if _endpoint_is_set() else [])]
+        return {worker: _judge(worker, load("tuning" if given.show else None)) for worker in workers}
 
 
 def _arguments() -> argparse.ArgumentParser:
@@ -67,13 +82,18 @@ def _database() -> Iterator[None]:
 
 
 def _judge(worker: str, excerpts: list) -> list:
-    from extraction.workers import get_worker
+    from extraction.workers import BatchFailed, get_worker
+    from tests.quality.matching import judge
     from tests.quality.running import judged
 
     found = []
     for number, excerpt in enumerate(excerpts, start=1):
         sys.stderr.write(f"\r{worker}: {number} of {len(excerpts)}")
-        found.append(judged(excerpt, get_worker(worker)))
+        try:
+            found.append(judged(excerpt, get_worker(worker)))
+        except BatchFailed as error:
+            sys.stderr.write(f"\n{excerpt.name}: {error}\n")
+            found.append(judge(excerpt, []))
     sys.stderr.write("\n")
     return found
 

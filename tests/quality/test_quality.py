@@ -7,6 +7,7 @@ from dataclasses import replace
 import pytest
 
 from extraction.workers import get_worker
+from tests.extraction.scripted_endpoint import calls, finish, serving, stage
 from tests.quality.excerpts import FOLDER, HALVES, Label, load, read
 from tests.quality.matching import Claim, judge, matches, paired
 from tests.quality.running import judged
@@ -120,3 +121,19 @@ def test_the_rules_worker_keeps_what_it_reached_on_the_tuning_half() -> None:
         score = table([one for one in found if one.excerpt.language == language])["main four"]
         assert score.precision >= precision, f"{language}: {score}"
         assert score.recall >= recall, f"{language}: {score}"
+
+
+@pytest.mark.django_db
+def test_a_language_model_is_judged_by_the_same_way(settings) -> None:
+    excerpt = next(one for one in load("tuning") if one.name == "en-bayes")
+    right = "Ignoring the prior is called the base rate fallacy."
+    script = [
+        calls(
+            stage(right, "m2.0", understanding="not_yet_engaged"), stage("The learner is 99% sick.", "m1.0"), finish(2)
+        )
+    ]
+    with serving(settings) as start:
+        start(*script)
+        found = judged(excerpt, get_worker("llm"))
+    assert [claim.text for claim, _ in found.hits] == [right]
+    assert [why for _, why in found.false] == ["a belief that was wrong"]
