@@ -8,7 +8,8 @@ from django.db import transaction
 from django.db.models import F
 from django.utils import timezone
 
-from extraction.reconcile import MAX_RECOVERIES, QUEUED_GRACE
+from extraction.endings import MAX_RECOVERIES
+from extraction.reconcile import QUEUED_GRACE
 from osii.models import UPLOADS_KEPT, ChatImport
 
 from . import uploads
