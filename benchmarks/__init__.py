@@ -10,7 +10,7 @@ def registry(*, full: bool = False) -> dict[str, Callable[[], list[Result]]]:
 
     ``full`` adds those that take many minutes, and gives others their full size.
     """
-    from . import context_speed, diff_speed, import_size, import_speed, many_chats, rereading, scan_speed
+    from . import context_speed, diff_speed, import_size, import_speed, many_chats, merge_speed, rereading, scan_speed
 
     return {
         "import": import_speed.run,
@@ -19,5 +19,6 @@ def registry(*, full: bool = False) -> dict[str, Callable[[], list[Result]]]:
         "diff": diff_speed.run,
         "scan": scan_speed.run,
         "context": context_speed.run,
+        "merge": merge_speed.run,
         **({"chats": many_chats.run} if full else {}),
     }

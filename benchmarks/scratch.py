@@ -9,7 +9,7 @@ from django.core.management import call_command
 from django.db import connection
 from psycopg import sql
 
-from graphctx import scan
+from graphctx import everything, scan
 
 
 @contextmanager
@@ -25,11 +25,13 @@ def scratch_database() -> Iterator[str]:
     try:
         connection.settings_dict["NAME"] = name
         scan.cache.clear()
+        everything.cache.clear()
         call_command("migrate", verbosity=0, interactive=False)
         yield name
     finally:
         connection.close()
         scan.cache.clear()
+        everything.cache.clear()
         connection.settings_dict["NAME"] = own
         _administer(sql.SQL("DROP DATABASE IF EXISTS {} WITH (FORCE)").format(sql.Identifier(name)))
 

@@ -14,6 +14,7 @@ from .quotes import find_quote
 
 GUARDED = (
     "graphctx_instance",
+    "graphctx_link",
     "extraction_batchmessage",
     "extraction_referenceenvironment",
     "extraction_candidate",
@@ -63,6 +64,20 @@ WHERE b.status = 'succeeded' AND c.attempt = b.attempt
   AND NOT EXISTS (SELECT 1 FROM extraction_resolution r WHERE r.candidate_id = c.id)
 """
 
+# A candidate that was merged has evidence from its chat in the proposition that its standing names.
+STANDING_WITHOUT_EVIDENCE = """
+SELECT c.id, latest.proposition_id FROM extraction_candidate c
+JOIN extraction_batch b ON b.id = c.batch_id
+JOIN LATERAL (
+    SELECT r.outcome, r.proposition_id FROM extraction_resolution r WHERE r.candidate_id = c.id
+    ORDER BY r.created_at DESC, r.id DESC LIMIT 1
+) latest ON latest.outcome IN ('new', 'same', 'supersedes', 'contradicts')
+WHERE NOT EXISTS (
+    SELECT 1 FROM graphctx_instance i
+    WHERE i.proposition_id = latest.proposition_id AND i.chat_id = b.chat_id AND i.withdrawn_at IS NULL
+)
+"""
+
 
 def check() -> Iterator[str]:
     """Violations over runs, batches, environments, candidates and the graph."""
@@ -79,6 +94,9 @@ def check() -> Iterator[str]:
         cursor.execute(UNRESOLVED)
         for (candidate,) in cursor.fetchall():
             yield f"candidate {candidate}: merged batch, but no resolution"
+        cursor.execute(STANDING_WITHOUT_EVIDENCE)
+        for candidate, proposition in cursor.fetchall():
+            yield f"candidate {candidate}: merged into {proposition}, which has no evidence from its chat"
     yield from _environments()
     yield from _quotes()
     yield from _counts()

@@ -1,4 +1,4 @@
-"""What must always hold of vectors and steers; each violation is one line of text."""
+"""What must always hold of vectors, links and steers; each violation is one line of text."""
 
 from collections.abc import Iterator
 
@@ -7,6 +7,7 @@ from django.db import connection
 from coverage.view import count_tokens
 
 from .evidence import stand
+from .link_invariants import check_links
 from .models import Instance, Steer
 from .selection import MAX_LINES
 from .steers import steer_id
@@ -23,7 +24,7 @@ WHERE vector_dims(v.embedding) <> s.dimension OR abs(vector_norm(v.embedding) - 
 
 
 def check() -> Iterator[str]:
-    """Violations of graph context: whose vectors they are and of what shape, what steers hold."""
+    """Violations of graph context: whose vectors they are and of what shape, what steers hold, how propositions are linked."""
     with connection.cursor() as cursor:
         cursor.execute(FOREIGN_VECTORS)
         for vector, proposition in cursor.fetchall():
@@ -35,6 +36,7 @@ def check() -> Iterator[str]:
                 f"not {dimension} and 1"
             )
     yield from _live()
+    yield from check_links()
     for steer in Steer.objects.iterator(chunk_size=500):
         yield from _steer(steer)
 

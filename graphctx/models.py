@@ -231,8 +231,8 @@ class PropositionVector(models.Model):
             models.UniqueConstraint(fields=("space", "proposition"), name="one_vector_per_space_and_proposition"),
         ]
         indexes = [
-            # Loading one learner's matrix of one space.
-            models.Index(fields=("space", "learner"), name="vector_by_space_and_learner"),
+            # Loading one learner's matrix of one space, and what was added to it since.
+            models.Index(fields=("space", "learner", "id"), name="vector_by_space_and_learner"),
         ]
 
     def __str__(self) -> str:

@@ -6,14 +6,13 @@ all it takes to see a proposition that was merged a moment ago and not to see on
 
 import threading
 from collections import OrderedDict
-from collections.abc import Sequence
 from dataclasses import dataclass
 from uuid import UUID
 
 import numpy as np
 import psycopg
 from django.db import connection
-from django.db.models import BooleanField, Q
+from django.db.models import BooleanField, QuerySet
 from django.db.models.expressions import RawSQL
 
 from coverage.models import Learner
@@ -50,9 +49,8 @@ class Matrix:
 class MatrixCache:
     """The most recently used matrices, within a bound on their bytes; the newest one always stays."""
 
-    def __init__(self, max_bytes: int, *, retired: bool = False) -> None:
+    def __init__(self, max_bytes: int) -> None:
         self.max_bytes = max_bytes
-        self._retired = retired
         self._lock = threading.Lock()
         self._matrices: OrderedDict[tuple[UUID, UUID], Matrix] = OrderedDict()
         self._loading: dict[tuple[UUID, UUID], threading.Lock] = {}
@@ -66,13 +64,13 @@ class MatrixCache:
             return found
         if not clean:
             # This transaction has written: what it sees may yet be rolled back, so no one else may see it.
-            return self._load(space, learner_id, revision)
+            return load_matrix(space, learner_id, revision)
         with self._lock:
             loading = self._loading.setdefault(key, threading.Lock())
         with loading:  # one thread loads, the others find what it loaded
             # Read again before loading, never after: rows may be newer than their revision, not older.
             revision, _clean = _revision(learner_id)
-            return self._peek(key, revision) or self._keep(key, self._load(space, learner_id, revision))
+            return self._peek(key, revision) or self._keep(key, load_matrix(space, learner_id, revision))
 
     def clear(self) -> None:
         with self._lock:
@@ -83,9 +81,6 @@ class MatrixCache:
     def nbytes(self) -> int:
         with self._lock:
             return sum(matrix.nbytes for matrix in self._matrices.values())
-
-    def _load(self, space: EmbeddingSpace, learner_id: UUID, revision: int) -> Matrix:
-        return (load_retired if self._retired else load_matrix)(space, learner_id, revision)
 
     def _peek(self, key: tuple[UUID, UUID], revision: int) -> Matrix | None:
         with self._lock:
@@ -108,7 +103,6 @@ class MatrixCache:
 
 
 cache = MatrixCache(CACHE_BYTES)
-retired_cache = MatrixCache(CACHE_BYTES // 4, retired=True)
 
 
 def nearest(space: EmbeddingSpace, learner_id: UUID, query: np.ndarray, k: int) -> list[tuple[UUID, float]]:
@@ -116,24 +110,11 @@ def nearest(space: EmbeddingSpace, learner_id: UUID, query: np.ndarray, k: int) 
 
     Equal similarities are ordered by id. Raises ValueError for a query of another dimension than the space's.
     """
-    return nearest_to_each(space, learner_id, [query], k)[0]
-
-
-def nearest_to_each(
-    space: EmbeddingSpace, learner_id: UUID, queries: Sequence[np.ndarray], k: int, *, retired: bool = False
-) -> list[list[tuple[UUID, float]]]:
-    """The same for several queries, all from one matrix. With ``retired`` the nearest of the learner's other propositions:
-    superseded, forgotten, or without live evidence.
-    """
-    for query in queries:
-        if np.shape(query) != (space.dimension,):
-            raise ValueError(f"the query has shape {np.shape(query)}, the space {space.name!r} has {space.dimension}")
-    matrix = (retired_cache if retired else cache).get(space, learner_id)
-    answers = []
-    for query in queries:
-        indexes, scores = top_k(matrix.rows, np.asarray(query, dtype=np.float32), k)
-        answers.append([(matrix.uuid(index), float(score)) for index, score in zip(indexes, scores, strict=True)])
-    return answers
+    if np.shape(query) != (space.dimension,):
+        raise ValueError(f"the query has shape {np.shape(query)}, the space {space.name!r} has {space.dimension}")
+    matrix = cache.get(space, learner_id)
+    indexes, scores = top_k(matrix.rows, np.asarray(query, dtype=np.float32), k)
+    return [(matrix.uuid(index), float(score)) for index, score in zip(indexes, scores, strict=True)]
 
 
 def _revision(learner_id: UUID) -> tuple[int, bool]:
@@ -144,18 +125,14 @@ def _revision(learner_id: UUID) -> tuple[int, bool]:
 
 def load_matrix(space: EmbeddingSpace, learner_id: UUID, revision: int) -> Matrix:
     """Read a learner's retrievable vectors by binary COPY, past the cache."""
-    return _load(space, learner_id, revision, Q(proposition__in=Proposition.objects.retrievable()))
+    rows = PropositionVector.objects.filter(space=space, learner=learner_id)
+    offered = rows.filter(proposition__in=Proposition.objects.retrievable()).order_by("proposition_id")
+    return Matrix(revision, *copy_vectors(offered, space))
 
 
-def load_retired(space: EmbeddingSpace, learner_id: UUID, revision: int) -> Matrix:
-    """Read all of a learner's other vectors, in the same way."""
-    return _load(space, learner_id, revision, ~Q(proposition__in=Proposition.objects.retrievable()))
-
-
-def _load(space: EmbeddingSpace, learner_id: UUID, revision: int, which: Q) -> Matrix:
-    rows = PropositionVector.objects.filter(which, space=space, learner=learner_id)
-    rows = rows.order_by("proposition_id").values_list("proposition_id", "embedding")
-    return _parse(_copy_binary(*rows.query.sql_with_params()), space, revision)
+def copy_vectors(vectors: QuerySet[PropositionVector], space: EmbeddingSpace) -> tuple[np.ndarray, np.ndarray]:
+    """These vectors of a space by binary COPY, in their order: proposition ids (n,) of 16 raw bytes, rows (n, d) float32."""
+    return _parse(_copy_binary(*vectors.values_list("proposition_id", "embedding").query.sql_with_params()), space)
 
 
 def _copy_binary(sql: str, params: tuple) -> bytes:
@@ -165,7 +142,7 @@ def _copy_binary(sql: str, params: tuple) -> bytes:
         return b"".join(copy)
 
 
-def _parse(data: bytes, space: EmbeddingSpace, revision: int) -> Matrix:
+def _parse(data: bytes, space: EmbeddingSpace) -> tuple[np.ndarray, np.ndarray]:
     """COPY's records have one length here, so the whole answer is one structured array."""
     record = np.dtype(
         [
@@ -185,8 +162,5 @@ def _parse(data: bytes, space: EmbeddingSpace, revision: int) -> Matrix:
     )
     if not uniform or not data.endswith(COPY_TRAILER):
         raise ValueError(f"the space {space.name!r} holds vectors of another dimension than its {space.dimension}")
-    return Matrix(
-        revision=revision,
-        ids=np.ascontiguousarray(records["id"]),
-        rows=np.ascontiguousarray(records["vector"], dtype=np.float32),
-    )
+    ids, rows = np.ascontiguousarray(records["id"]), np.ascontiguousarray(records["vector"], dtype=np.float32)
+    return ids, rows

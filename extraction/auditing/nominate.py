@@ -16,7 +16,8 @@ from django.db.models.functions import Coalesce
 from django.utils import timezone
 
 from coverage.models import Learner
-from graphctx import links, scan
+from graphctx import links
+from graphctx.everything import nearest_of_all
 from graphctx.models import EmbeddingSpace, Proposition, PropositionVector
 
 from .model import Claim, GraphView, Nominee, State
@@ -100,10 +101,9 @@ def _nearest(
     asked = [claim for claim in claims if claim.identity in vectors]
     if not asked:
         return {}
-    queries, most = [vectors[claim.identity] for claim in asked], settings.OSII_AUDIT_NEAREST
-    live = scan.nearest_to_each(space, learner_id, queries, most)
-    retired = scan.nearest_to_each(space, learner_id, queries, most, retired=True)
-    return {claim.id: dict([*one, *two]) for claim, one, two in zip(asked, live, retired, strict=True)}
+    queries = [vectors[claim.identity] for claim in asked]
+    near = nearest_of_all(space, learner_id, queries, settings.OSII_AUDIT_NEAREST)
+    return {claim.id: dict(found) for claim, found in zip(asked, near, strict=True)}
 
 
 def load(ids: Collection[UUID]) -> dict[UUID, Nominee]:

@@ -8,7 +8,16 @@ import pytest
 from django.core.management import CommandError, call_command
 from django.db import connection
 
-from benchmarks import context_speed, diff_speed, import_size, import_speed, many_chats, rereading, scan_speed
+from benchmarks import (
+    context_speed,
+    diff_speed,
+    import_size,
+    import_speed,
+    many_chats,
+    merge_speed,
+    rereading,
+    scan_speed,
+)
 from benchmarks.measure import median_ratio, percentile, spread, take_turns
 from benchmarks.result import MORE, Result, Target
 from coverage.models import Chat, Learner
@@ -49,7 +58,7 @@ def test_a_target_is_met_or_not(target: Target | None, median: float, ratio: flo
 
 
 def test_an_unknown_benchmark_names_the_known_ones(db: None) -> None:
-    with pytest.raises(CommandError, match="import, import-size, rereading, diff, scan, context"):
+    with pytest.raises(CommandError, match="import, import-size, rereading, diff, scan, context, merge"):
         call_command("bench", "speed")
 
 
@@ -67,6 +76,9 @@ def test_every_benchmark_runs_in_a_database_of_its_own(monkeypatch: pytest.Monke
         (scan_speed, "SIZES", {40: 3, 80: 3}),
         (context_speed, "PROPOSITIONS", 100),
         (context_speed, "ROUNDS", 4),
+        (merge_speed, "PROPOSITIONS", 60),
+        (merge_speed, "CANDIDATES", 6),
+        (merge_speed, "ROUNDS", 2),
     ):
         monkeypatch.setattr(module, name, value)
     before = databases()
@@ -76,7 +88,7 @@ def test_every_benchmark_runs_in_a_database_of_its_own(monkeypatch: pytest.Monke
     out = io.StringIO()
     call_command("bench", "--full", "--json", "--save", stdout=out)
     data = json.loads(out.getvalue())
-    names = {"import", "import-size", "rereading", "diff", "scan", "context", "chats"}
+    names = {"import", "import-size", "rereading", "diff", "scan", "context", "merge", "chats"}
     assert {row["benchmark"] for row in data["results"]} == names
     assert all(row["median"] > 0 for row in data["results"])
     assert json.loads((tmp_path / "benchmarks" / "results.json").read_text()) == data

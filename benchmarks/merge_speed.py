@@ -1,0 +1,111 @@
+"""The merge into a large graph: what one candidate costs, with the deterministic auditor, beside embedding its claim.
+
+Each batch holds new claims, claims that the graph has already and corrections of earlier ones, and makes the graph larger, as
+batches do. The embedder's share is measured by itself.
+"""
+
+import time
+from uuid import uuid4
+
+from django.db import transaction
+
+from coverage.models import Chat, Learner
+from coverage.services import get_or_create_learner
+from extraction import merge
+from extraction.auditing.audit import settle
+from extraction.models import Batch, Candidate, Resolution, Run
+from extraction.staging import claim_identity
+from extraction.writing import GraphWriter
+from graphctx.embedding import active_space, get_embedder
+
+from .measure import spread
+from .result import Result, Target
+from .vectors import fill_graph
+
+PROPOSITIONS = 50_000
+CANDIDATES = 20  # of each batch
+ROUNDS = 12
+WARM_UP = 2
+
+
+def run() -> list[Result]:
+    get_embedder().warm()
+    learner = get_or_create_learner("Benchmark merge")
+    fill_graph(learner, active_space(), PROPOSITIONS)
+    chat = Chat.objects.create(learner=learner, title="A chat that is merged")
+    times: dict[str, list[float]] = {"embedding": [], "nominating and deciding": [], "writing, under the locks": []}
+    for number in range(WARM_UP + ROUNDS):
+        taken = _merge(learner, _batch(chat, number))
+        if number >= WARM_UP:
+            for stage, milliseconds in taken.items():
+                times[stage].append(milliseconds / CANDIDATES)
+    _check()
+    size = f"{PROPOSITIONS:,} propositions, batches of {CANDIDATES}"
+    rest = [
+        sum(pair) for pair in zip(*(values for stage, values in times.items() if stage != "embedding"), strict=True)
+    ]
+    results = [
+        Result("merge", f"one candidate without embedding, {size}", "ms", **spread(rest), target=Target(20)),
+    ]
+    return results + [
+        Result("merge", f"of one candidate: {stage}", "ms", **spread(values)) for stage, values in times.items()
+    ]
+
+
+def _batch(chat: Chat, number: int) -> Batch:
+    run = Run.objects.create(chat=chat, mode="rest", worker="rules", status="succeeded")
+    batch = Batch.objects.create(
+        chat=chat, run=run, attempt_token=uuid4(), first_position=number + 1, last_position=number + 1, tokens=1000,
+        worker="rules", status="aborted",
+    )  # fmt: skip
+    Candidate.objects.bulk_create(_candidate(batch, number, order) for order in range(CANDIDATES))
+    return batch
+
+
+def _candidate(batch: Batch, number: int, order: int) -> Candidate:
+    claims = (
+        f"The limit of queue {order} is {number + 10} jobs.",
+        f"Metals of sample {order} expand with heat.",
+        f"In round {number} sample {order} melted at {300 + number + order} degrees.",
+    )
+    claim = claims[order % len(claims)]
+    item = {
+        "id": "m1.0", "kind": "message", "message_id": f"m{number}", "fingerprint": "v1:0", "position": number + 1, "part": order,
+        "char_start": 0, "char_end": len(claim), "quote": claim, "quote_match": "exact", "excerpt": claim, "speaker": "user",
+        "said_at": None,
+    }  # fmt: skip
+    return Candidate(
+        batch=batch, attempt=1, order=order + 1, kind="fact", claim=claim, why_useful="measured", evidence=[item],
+        content_hash=claim_identity(claim),
+    )  # fmt: skip
+
+
+def _merge(learner: Learner, batch: Batch) -> dict[str, float]:
+    """Milliseconds of each stage of one batch's merge."""
+    candidates = list(batch.candidates.order_by("order"))
+    claims = [merge.claim_of(candidate) for candidate in candidates]
+    begun = time.perf_counter()
+    merge.prepare_vectors(learner.pk, claims)
+    embedded = time.perf_counter()
+    prepared, made = merge.prepare(learner.pk, claims, "nearness")
+    decided = time.perf_counter()
+    with transaction.atomic():
+        locked = Learner.objects.select_for_update(no_key=True).get(pk=learner.pk)
+        writer = GraphWriter(locked, batch.chat_id, made.auditor, prepared, batch.pk)
+        for candidate, claim, decision in zip(candidates, claims, settle(made, locked), strict=True):
+            writer.apply(candidate, claim, decision)
+        writer.write()
+    written = time.perf_counter()
+    embedding = (embedded - begun) * 1000
+    return {
+        "embedding": embedding,
+        # The claims are embedded once more in it.
+        "nominating and deciding": max(0.01, (decided - embedded) * 1000 - embedding),
+        "writing, under the locks": (written - decided) * 1000,
+    }
+
+
+def _check() -> None:
+    outcomes = set(Resolution.objects.values_list("outcome", flat=True))
+    if not {"new", "same"} <= outcomes:
+        raise RuntimeError(f"the claims were decided as {outcomes}: the merge benchmark is void")
