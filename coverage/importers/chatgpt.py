@@ -36,7 +36,10 @@ def read(document: Document) -> Iterator[ParsedChat | Problem]:
             yield Problem(document.source.label, place, item.error, item.remedy)
             continue
         try:
-            yield _read_conversation(document, place, item.value)
+            parsed = _read_conversation(document, place, item.value)
+            # The tree takes more memory than its messages, and storing them does not need it.
+            item.value = None
+            yield parsed
         except UnusableChat as error:
             yield Problem(document.source.label, place, error.reason, error.remedy)
 

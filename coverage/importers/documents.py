@@ -83,7 +83,11 @@ class Document:
             for raw in self._raw_values(text):
                 number += 1
                 self.bytes_read = position(stream, text.offset)
-                yield _item(number, raw)
+                item = _item(number, raw)
+                # While a large conversation is stored, its text is not needed.
+                del raw
+                yield item
+                del item
             if self.layout is not Layout.OBJECTS and text.peek():
                 raise BrokenText("there is more text behind the end of the JSON", text.offset)
         except BrokenText as error:

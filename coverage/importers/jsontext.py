@@ -126,9 +126,7 @@ class JsonText:
                 raise BrokenText(f"the brackets do not match: unexpected {chr(bracket)!r}", self._dropped + at)
             at += 1
             if not open_brackets:
-                self._at = at
-                with memoryview(self._buffer) as view:
-                    return bytes(view[:at])
+                return self._taken(at)
 
     def _take_scalar(self, pattern: re.Pattern[bytes]) -> bytes:
         while True:
@@ -152,9 +150,16 @@ class JsonText:
     def _take_long_string(self) -> bytes:
         """A string at the cursor that this piece of the text does not close."""
         self._drop()
-        self._at = self._string_end(0, self.offset)
+        return self._taken(self._string_end(0, self.offset))
+
+    def _taken(self, end: int) -> bytes:
+        """The buffer up to ``end``; a large value is not kept in it a second time."""
         with memoryview(self._buffer) as view:
-            return bytes(view[: self._at])
+            value = bytes(view[:end])
+        self._at = end
+        if end > _FIRST_READ:
+            self._drop()
+        return value
 
     def _string_end(self, at: int, broken_at: int | None = None) -> int:
         """Where the string that opens at ``at`` is over; no byte of it is looked at twice. Nothing may be left to drop."""
