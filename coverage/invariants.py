@@ -31,6 +31,7 @@ def check() -> Iterator[str]:
         for (chat,) in cursor.fetchall():
             yield f"chat {chat}: the positions of its transcript are not 1, 2, 3…"
     yield from missing_guards("coverage_coverageentry")
+    yield from _disabled_triggers()
 
 
 def _derived_columns() -> Iterator[str]:
@@ -46,13 +47,23 @@ def _derived_columns() -> Iterator[str]:
 
 
 def missing_guards(*tables: str) -> Iterator[str]:
-    """Guarded tables whose trigger is gone or disabled."""
+    """Guarded tables whose triggers, against changes and against TRUNCATE, are gone or disabled."""
+    with connection.cursor() as cursor:
+        cursor.execute("SELECT tgname FROM pg_trigger WHERE tgenabled = 'O'")
+        there = {row[0] for row in cursor.fetchall()}
+    for table in tables:
+        if f"{table}_guard" not in there:
+            yield f"table {table}: its append-only trigger is missing or disabled"
+        if f"{table}_guard_truncate" not in there:
+            yield f"table {table}: its trigger against TRUNCATE is missing or disabled"
+
+
+def _disabled_triggers() -> Iterator[str]:
+    """Whatever rule a trigger keeps, while it is disabled nobody does."""
     with connection.cursor() as cursor:
         cursor.execute(
-            "SELECT tgrelid::regclass::text FROM pg_trigger WHERE tgname = tgrelid::regclass::text || '_guard' "
-            "AND tgenabled = 'O'"
+            "SELECT tgrelid::regclass::text, tgname FROM pg_trigger t JOIN pg_class c ON c.oid = t.tgrelid "
+            "WHERE c.relnamespace = current_schema::regnamespace AND NOT tgisinternal AND tgenabled <> 'O' ORDER BY 1, 2"
         )
-        guarded = {row[0] for row in cursor.fetchall()}
-    for table in tables:
-        if table not in guarded:
-            yield f"table {table}: its append-only trigger is missing or disabled"
+        for table, trigger in cursor.fetchall():
+            yield f"table {table}: its trigger {trigger} is disabled"

@@ -4,7 +4,7 @@ from collections.abc import Iterator
 
 from django.db import connection
 from django.db.models import Q
-from django.utils import timezone
+from django.db.models.functions import Now
 
 from coverage.invariants import missing_guards
 
@@ -128,7 +128,7 @@ def _counts() -> Iterator[str]:
 
 
 def _orphans() -> Iterator[str]:
-    for run in Run.objects.filter(status=Run.Status.RUNNING, lease_expires_at__lt=timezone.now()):
+    for run in Run.objects.filter(status=Run.Status.RUNNING, lease_expires_at__lt=Now()):
         yield f"run {run.pk}: running, but its lease expired at {run.lease_expires_at:%Y-%m-%d %H:%M:%S} UTC"
     open_batches = Batch.objects.filter(status=Batch.Status.RUNNING)
     for batch in open_batches.filter(~Q(run__status__in=Run.ACTIVE)):

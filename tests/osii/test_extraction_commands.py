@@ -10,7 +10,8 @@ from django.core.management import CommandError, call_command
 from django.db import connection, transaction
 from django.utils import timezone
 
-from coverage.services import put_messages
+from coverage.ids import new_id
+from coverage.services import append_entries, put_messages
 from extraction import leases
 from extraction.models import Batch, Run
 from extraction.services import request_run
@@ -148,6 +149,14 @@ TAMPERING = [
      "ALTER TABLE extraction_referenceenvironment ENABLE TRIGGER USER", "environment is not what was stored"),
     ("UPDATE extraction_run SET status = 'running', attempt_token = gen_random_uuid(), lease_expires_at = now() - interval '1 day'",
      "lease expired"),
+    ("UPDATE coverage_message SET streaming = true", "streaming is stored as True"),
+    ("ALTER TABLE extraction_candidate DISABLE TRIGGER USER; "
+     "UPDATE extraction_candidate SET evidence = jsonb_set(evidence, '{0,quote}', '\"Nobody said this.\"'); "
+     "ALTER TABLE extraction_candidate ENABLE TRIGGER USER", "does not stand in its environment"),
+    ("UPDATE extraction_batch SET status = 'running'", "open, but its run is succeeded"),
+    ("UPDATE graphctx_instance SET live = NOT live", "but its quote stands"),
+    ("DROP TRIGGER extraction_candidate_guard_truncate ON extraction_candidate", "trigger against TRUNCATE is missing"),
+    ("ALTER TABLE extraction_batch DISABLE TRIGGER extraction_batch_keeps_chat_id", "extraction_batch_keeps_chat_id is disabled"),
 ]  # fmt: skip
 
 
@@ -162,6 +171,29 @@ def test_each_violated_invariant_is_found_and_named(statement: str, says: str) -
             call_command("check_invariants", stdout=out)
         transaction.set_rollback(True)
     assert says in out.getvalue()
+
+
+def violations() -> list[str]:
+    out = io.StringIO()
+    with pytest.raises(CommandError, match="violated"):
+        call_command("check_invariants", "--json", stdout=out)
+    return [line for lines in json.loads(out.getvalue())["violations"].values() for line in lines]
+
+
+def test_a_version_that_was_read_once_too_often_is_found() -> None:
+    chat = factories.chat(*TALK)
+    call("extract_chats", "--all", "--rest")
+    again = Batch.objects.get()
+    messages = list(again.messages.all())
+    again.pk, again.staged_count, again.reason = new_id(), 0, "read again"
+    again.save(force_insert=True)
+    for row in messages:
+        row.pk, row.batch = None, again
+        row.save(force_insert=True)
+    append_entries(chat, messages, batch_id=again.pk)
+    found = violations()
+    assert len(found) == len(messages)
+    assert all("was read 2 times, more often than it was there" in line for line in found)
 
 
 def test_an_imported_checkpoint_is_no_violation(tmp_path: Any) -> None:
