@@ -51,6 +51,8 @@ def _about(chat: dict[str, Any]) -> list[str]:
     if chat["topic"]:
         lines.append(f"how the chat began: {_quoted(chat['topic'])}")
     lines += [f"document attached: {_quoted(str(name))}" for name in chat["documents"]]
+    lines += [f"{name}: {_quoted(value)}" for name, value in chat.get("settings", {}).items()]
+    lines += [f"main language: {chat['language']}"] if chat.get("language") else []
     return lines
 
 
