@@ -203,7 +203,9 @@ def who_was_faster(candidate: Candidate, user: AbstractBaseUser) -> str:
     standing = candidate.resolutions.order_by("-created_at", "-pk").first()
     if standing is None:
         return "Nothing was changed: this candidate has no decision to build on."
-    word = status_of("outcome", standing.outcome).word
+    # Pending again is what a reviewer calls deferred.
+    waits_on = standing.outcome == Resolution.Outcome.PENDING
+    word = status_of("flag", "deferred").word if waits_on else status_of("outcome", standing.outcome).word
     if standing.actor == user.get_username():
         said = f"You decided about this candidate already: it is {word}. Nothing was changed this time"
     else:

@@ -41,7 +41,8 @@ def effects(resolution: Resolution) -> list[str]:
 
 
 def _quoted(text: str) -> str:
-    return f"“{text if len(text) <= SHOWN else text[: SHOWN - 1] + '…'}”"
+    """A claim inside a sentence: shortened, and without a stop of its own."""
+    return f"“{text.rstrip('.') if len(text) <= SHOWN else text[: SHOWN - 1] + '…'}”"
 
 
 def _counted(count: int, noun: str) -> str:

@@ -141,11 +141,11 @@ FLAG = {
     "all_read": Status("all read", "check2-all", "good"),
     "no_evidence": Status("no live evidence", "exclamation-triangle-fill", "warn", "Its quotes no longer stand."),
     "evidence_gone": Status("quote no longer stands", "exclamation-triangle-fill", "warn"),
+    "more_evidence": Status("more evidence", "link-45deg", "quiet", "It was known before."),
+    "withdrawn": Status("withdrawn", "arrow-counterclockwise", "quiet", "The merge that brought it was undone."),
     "older_prompt": Status(
         "older prompt", "clock-history", "warn", "Extracted with an older prompt than the one in force."
     ),
-    "more_evidence": Status("more evidence", "link-45deg", "quiet", "It was known before."),
-    "withdrawn": Status("withdrawn", "arrow-counterclockwise", "quiet", "The merge that brought it was undone."),
     "found_nothing": Status("found nothing", "dash-circle", "quiet", "Read to the end; nothing worth keeping."),
     "online": Status("online", "hdd-network", "good"),
     "busy": Status("working", "arrow-repeat", "busy"),

@@ -90,9 +90,9 @@ def test_superseding_retires_the_chosen_proposition_and_undo_brings_it_back(revi
     assert known.state == "superseded"
     resolution = standing(candidates[0])
     asked = reviewer.get(reverse("review-undo", args=[resolution.pk])).text
-    assert "1 piece of evidence is withdrawn from “The learner works at Alder Ltd.”" in asked
+    assert "1 piece of evidence is withdrawn from “The learner works at Alder Ltd”" in asked
     assert "is left without evidence" in asked
-    assert "“The learner works at Birch &amp; Sons.” is no longer superseded" in asked
+    assert "“The learner works at Birch &amp; Sons” is no longer superseded" in asked
     assert known.state == "superseded"
     done = reviewer.post(reverse("review-undo", args=[resolution.pk]))
     assert urlsplit(done["Location"]).path == page(candidates[0])
@@ -110,7 +110,7 @@ def test_contradicting_links_the_two_and_both_stay(reviewer, candidates, known):
     assert {link.source.text, link.target.text} == {candidates[0].claim, known.text}
     assert Proposition.objects.filter(state="live").count() == 2
     asked = reviewer.get(reverse("review-undo", args=[standing(candidates[0]).pk])).text
-    assert "It no longer stands against “The learner works at Birch &amp; Sons.”" in asked
+    assert "It no longer stands against “The learner works at Birch &amp; Sons”" in asked
 
 
 def test_rejecting_keeps_the_reason_and_nothing_enters_the_graph(reviewer, candidates):
@@ -229,6 +229,7 @@ def test_after_somebody_deferred_it_the_page_offers_to_decide_again(reviewer, ca
     send(other, candidates[0], "defer", expected=seen)
     late = send(reviewer, candidates[0], "accept", expected=seen)
     assert late.status_code == 409
+    assert "otto was faster: this candidate is deferred since" in late.text
     assert "it still waits, so decide again if you like" in late.text
     assert f'name="expected" value="{standing(candidates[0]).pk}"' in late.text
 

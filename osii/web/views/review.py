@@ -79,8 +79,10 @@ def _page(
         "typed": form.data if form else {},
         "conflict": conflict,
         "last": review.last_decision(request),
-        **targets_of(row, find=" ".join(find.split())[:200], chosen=form.data.get("target") if form else None),
     }
+    if pending:
+        chosen = form.data.get("target") if form else None
+        context |= targets_of(row, find=" ".join(find.split())[:200], chosen=chosen)
     return render(request, "review/candidate_page.html", context, status=status)
 
 
