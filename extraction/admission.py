@@ -6,6 +6,7 @@ the learner, and nobody's instructions to the reader are evidence.
 
 import re
 from collections.abc import Sequence
+from functools import lru_cache
 from typing import Any
 
 from graphctx.models import Kind, Level
@@ -129,6 +130,8 @@ def _has_words(text: str, *, any_sign: bool) -> bool:
     return bool(left.strip() if any_sign else re.search(r"[^\W_]", _WORDLESS.sub(" ", left)))
 
 
+# A batch's candidates come message by message, and a long message takes seconds to look through.
+@lru_cache(maxsize=32)
 def _instruction(text: str) -> re.Match[str] | None:
     """The first place where a text tells its reader what to do or to store."""
     found = [match for pattern in (TAKEOVER, ORDER) if (match := pattern.search(text))]
@@ -141,4 +144,9 @@ def _pasted(entry: Entry, match: Match | None) -> bool:
         return False
     text = entry["text"]
     line = text[text.rfind("\n", 0, match.start) + 1 : match.start + 1]
-    return line.lstrip().startswith(">") or not hide(text)[match.start : match.end].strip()
+    return line.lstrip().startswith(">") or not _audible(text)[match.start : match.end].strip()
+
+
+@lru_cache(maxsize=32)
+def _audible(text: str) -> str:
+    return hide(text)
