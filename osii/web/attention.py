@@ -2,17 +2,18 @@
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field
-from typing import Any
 
 from django.db.models import Exists, OuterRef, QuerySet
 from django.urls import reverse
 
-from coverage.models import Chat, Learner, Message
+from coverage.models import Chat, Learner
+from extraction import figures
+from extraction.figures import Figures, Held
 from extraction.models import Batch, Document, ExtractionVersion, Run
-from extraction.selectors import coverage_of_chats
 from extraction.spending import day_is_spent
 from graphctx.models import EmbeddingSpace, Instance, Proposition
 from graphctx.vectors import missing_vectors
+from osii.models import ChatImport
 
 from . import review
 from .live import chat_workers
@@ -42,11 +43,14 @@ class Need:
     rows: list[Row] = field(default_factory=list)
 
 
-def needs(coverage: list[dict[str, Any]], *, may_review: bool = False) -> list[Need]:
-    """What needs a person, most urgent first; empty when nothing does."""
+def needs(rows: Figures, held: Held, *, may_review: bool = False) -> list[Need]:
+    """What needs a person, most urgent first; empty when nothing does.
+
+    ``rows`` are all chats' figures (``summaries.listed``), ``held`` is ``figures.held_tokens()``.
+    """
     found = [
-        *_no_worker(), *_held(), *_parked(), *_failed_runs(), *_failed_documents(), *_missing_vectors(),
-        *(_review() if may_review else ()), *_due(coverage),
+        *_no_worker(), *_held(), *_parked(), *_failed_runs(), *_failed_imports(), *_failed_documents(), *_missing_vectors(),
+        *(_review() if may_review else ()), *_due(rows, held),
     ]  # fmt: skip
     return sorted(found, key=lambda need: ("bad", "warn", "wait").index(need.tone))
 
@@ -113,6 +117,20 @@ def _failed_runs() -> Iterator[Need]:
         )  # fmt: skip
 
 
+def _failed_imports() -> Iterator[Need]:
+    """Imports that failed and can be run again, until someone does so or their files are deleted."""
+    imports = ChatImport.objects.filter(status=ChatImport.Status.FAILED, dry_run=False, files_deleted_at=None)
+    imports = imports.order_by("-finished_at", "id")
+    count = imports.count()
+    if count:
+        yield Need(
+            "upload", "bad", count, f"{_s(count, 'import', 'imports')} of chats that failed",
+            "What was imported before the failure is kept, and importing again adds nothing twice.",
+            reverse("imports"),
+            [Row(str(row), reverse("import", args=[row.pk]), _short(row.error)) for row in imports[:SHOWN]],
+        )  # fmt: skip
+
+
 def _failed_documents() -> Iterator[Need]:
     documents = listed_documents(state="failed")
     count = documents.count()
@@ -156,43 +174,33 @@ def _review() -> Iterator[Need]:
         )  # fmt: skip
 
 
-def _due(coverage: list[dict[str, Any]]) -> Iterator[Need]:
-    due = [row for row in coverage if row["due"]]
-    if due:
-        tokens = sum(row["uncovered_tokens"] - row["parked_tokens"] for row in due)
-        due.sort(key=lambda row: row["parked_tokens"] - row["uncovered_tokens"])
+def _due(rows: Figures, held: Held) -> Iterator[Need]:
+    count, tokens = figures.due_totals(rows, held)
+    if count:
+        first = figures.due(rows, held).select_related("chat").order_by("-uncovered_tokens", "chat_id")[:SHOWN]
         yield Need(
-            "bookmark-check", "wait", len(due), f"{_s(len(due), 'chat', 'chats')} due, with {tokens:,} uncovered tokens",
+            "bookmark-check", "wait", count, f"{_s(count, 'chat', 'chats')} due, with {tokens:,} uncovered tokens",
             "Their next finished turn, or you, will start a run.",
-            f"{reverse('chats')}?state=due",
+            f"{reverse('chats')}?state=due&sort=uncovered",
             [
-                Row(row["title"] or "Untitled chat", reverse("chat", args=[row["chat_id"]]),
-                    f"{row['uncovered_tokens']:,} of {row['total_tokens']:,} tokens uncovered")
-                for row in due[:SHOWN]
+                Row(row.chat.title or "Untitled chat", reverse("chat", args=[row.chat_id]),
+                    f"{row.uncovered_tokens:,} of {row.tokens:,} tokens uncovered")
+                for row in first
             ],
         )  # fmt: skip
 
 
-def counts(coverage: list[dict[str, Any]]) -> dict[str, int]:
+def counts(rows: Figures, held: Held) -> dict[str, int]:
     """How much there is of everything, by name."""
-    return {
+    return figures.totals(rows, held) | {
         "learners": Learner.objects.count(),
         "chats": Chat.objects.count(),
-        "messages": Message.objects.filter(position__isnull=False).count(),
-        "total_tokens": sum(row["total_tokens"] for row in coverage),
-        "covered_tokens": sum(row["covered_tokens"] for row in coverage),
-        "parked_tokens": sum(row["parked_tokens"] for row in coverage),
         "propositions": Proposition.objects.filter(state=Proposition.State.LIVE).count(),
         "instances": Instance.objects.filter(live=True).count(),
         "documents": Document.objects.count(),
         "versions": ExtractionVersion.objects.filter(status=ExtractionVersion.Status.SUCCEEDED).count(),
         "running": Run.objects.filter(status__in=Run.ACTIVE).count(),
     }
-
-
-def all_coverage() -> list[dict[str, Any]]:
-    """Coverage of every chat, without messages: one query that the needs and the counts share."""
-    return coverage_of_chats()
 
 
 def _s(count: int, one: str, many: str) -> str:
