@@ -1,9 +1,15 @@
 """The diff of one long chat: every message's state from the ledger, beside reading the rows alone."""
 
+import time
 from uuid import uuid4
 
+from django.conf import settings
+from django.db import transaction
+
+from coverage.batches import first_batch
 from coverage.models import Chat, Message
 from coverage.services import IncomingMessage, append_entries, get_or_create_learner, put_messages
+from extraction import frontier
 from extraction.models import Batch, BatchMessage, Run
 from extraction.selectors import chat_coverage
 
@@ -13,6 +19,7 @@ from .scratch import analyze
 
 SIZES = {10_000: 15, 100_000: 3}  # messages: rounds
 BATCH_MESSAGES = 50
+BATCHES = 12  # planned one after another
 LIMIT_MS = 100  # for the smaller size; the larger one may take as many times longer as it is larger
 
 
@@ -43,7 +50,24 @@ def _measure(messages: int, rounds: int) -> list[Result]:
             ratio=median_ratio(times["diff"], times["rows"]),
             target=Target(LIMIT_MS * messages / min(SIZES)),
         ),
+        Result("diff", f"planning a batch ahead in {messages:,} messages", "ms", **spread(_plan(chat))),
     ]
+
+
+def _plan(chat: Chat) -> list[float]:
+    """Milliseconds of each of a run's plans after its first, each after the batch before has been covered."""
+    times = []
+    frontier.forget()
+    with transaction.atomic():
+        for _ in range(BATCHES):
+            began = time.perf_counter()
+            rows = frontier.ahead(chat.pk)
+            frontier.remember(chat.pk, rows)
+            group = first_batch(rows, settings.EXTRACTION_CHUNK_TOKENS)
+            times.append(1000 * (time.perf_counter() - began))
+            append_entries(chat, group, batch_id=uuid4())
+        transaction.set_rollback(True)
+    return times[1:]
 
 
 def _chat(count: int) -> Chat:

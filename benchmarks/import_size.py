@@ -23,28 +23,37 @@ MANAGE = Path(__file__).resolve().parent.parent / "manage.py"
 MEGABYTE = 10**6
 QUICK, FULL = 100 * MEGABYTE, 500 * MEGABYTE
 MESSAGES = 120  # of each conversation
+LONG = 100_000  # messages of the long chat
 PEAK_MB = 300
 LEARNER = "Benchmark import-size"
 
 
 def run_quick() -> list[Result]:
-    return _measure(QUICK)
+    return _export(QUICK)
 
 
 def run_full() -> list[Result]:
-    return _measure(QUICK) + _measure(FULL)
+    return _export(QUICK) + _export(FULL) + _long_chat()
 
 
-def _measure(size: int) -> list[Result]:
+def _export(size: int) -> list[Result]:
+    return _measure(f"ChatGPT export of {size // MEGABYTE} MB", "conversations.json", lambda path: _write(path, size))
+
+
+def _long_chat() -> list[Result]:
+    return _measure("one chat in JSON Lines", "chat.jsonl", _write_long_chat)
+
+
+def _measure(what: str, file: str, write: Callable[[Path], int]) -> list[Result]:
     with tempfile.TemporaryDirectory() as directory:
-        path = Path(directory) / "conversations.json"
-        count = _write(path, size)
-        learner = f"{LEARNER} {size}"
+        path = Path(directory) / file
+        count = write(path)
+        learner = f"{LEARNER} {what}"
         seconds, peak = _import(path, learner)
     stored = Message.objects.filter(chat__learner__name=learner).count()
     if stored != count:
         raise RuntimeError(f"{stored} messages are stored, not {count}: the import-size benchmark is void")
-    name = f"ChatGPT export of {size // MEGABYTE} MB, {count:,} messages"
+    name = f"{what}, {count:,} messages"
     return [
         Result("import-size", name, "messages/s", **_once(count / seconds)),
         Result("import-size", f"{name}: peak memory", "MB", **_once(peak / MEGABYTE), target=Target(PEAK_MB)),
@@ -77,6 +86,15 @@ def _write(path: Path, size: int) -> int:
             count += MESSAGES
         out.write("]")
     return count
+
+
+def _write_long_chat(path: Path) -> int:
+    words = random.Random(LONG)
+    with path.open("w", encoding="utf-8") as out:
+        for number in range(LONG):
+            text = " ".join(words.choices(WORDS, k=words.randint(10, 60)))
+            out.write(json.dumps({"role": ("user", "assistant")[number % 2], "content": text}) + "\n")
+    return LONG
 
 
 def _until(done: Callable[[], bool]) -> Iterator[int]:
