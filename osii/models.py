@@ -11,6 +11,19 @@ from django.utils import timezone
 from coverage.ids import new_id
 from coverage.models import Chat, Learner
 
+from .library.models import Chunk, ChunkVector, Output, OutputKind, OutputSetting
+
+__all__ = [
+    "ApiToken",
+    "ChatImport",
+    "Chunk",
+    "ChunkVector",
+    "ImportedChat",
+    "Output",
+    "OutputKind",
+    "OutputSetting",
+]
+
 UPLOADS_KEPT = timedelta(days=7)
 """How long the files of an import that did not succeed, or was a dry run, can be imported again."""
 
