@@ -24,6 +24,7 @@ from .models import (
     ExtractionVersion,
     Promotion,
     ReferenceEnvironment,
+    Removal,
     Resolution,
     Run,
     WorkerConversation,
@@ -266,6 +267,14 @@ class ExtractionVersionAdmin(ReadOnlyAdmin):
 
 @admin.register(Promotion)
 class PromotionAdmin(ReadOnlyAdmin):
-    list_display = ("document", "before", "after", "actor", "created_at")
-    list_select_related = ("document", "before", "after")
+    # By id: retention may have removed the versions since.
+    list_display = ("document", "before_id", "after_id", "actor", "created_at")
+    list_select_related = ("document",)
     search_fields = ("document__filename", "actor", "reason")
+
+
+@admin.register(Removal)
+class RemovalAdmin(ReadOnlyAdmin):
+    list_display = ("what", "filename", "file_id", "actor", "reason", "created_at")
+    list_filter = ("what",)
+    search_fields = ("file_id", "filename", "actor", "reason")

@@ -37,6 +37,10 @@ class PromotionRefused(DocumentError):
     """The version may not become primary."""
 
 
+class RemovalRefused(DocumentError):
+    """The versions named may not be removed."""
+
+
 class PrimaryMoved(DocumentError):
     """The primary is no longer the one the caller saw. ``current`` is its id now, or None."""
 

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Literal
 
 from django.db import connection, transaction
-from django.db.models.functions import Now
+from django.db.models import DateTimeField, Func
 
 from coverage.models import Learner
 from coverage.services import get_or_create_learner
@@ -18,8 +18,11 @@ from . import files, mirror
 from .errors import SourceRefused, StoreError
 from .ids import file_id_of
 from .reconcile import heal
+from .removal import finish_removal
 from .sources import Source, opened
 from .store import META, SOURCE, Store, library_store, utc
+
+CLOCK = Func(function="clock_timestamp", output_field=DateTimeField())
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,14 +73,18 @@ def add_file(
             check_new(document)
         if dry_run:
             return _outcome(document, source.path, stored, _named_before(source.path))
-        with _prepared(store, document, source) as prepared, store.lock(document.pk):
-            # One hold of the lock, so that nobody meets an object on its way to its row.
-            placed = _place(store, document, prepared)
-            outcome, changed = _record(document, source)
-            if placed or changed:
-                for _ in heal(store, document.pk, deep=False):
-                    pass
-    return outcome
+        while True:
+            with _prepared(store, document, source) as prepared, store.lock(document.pk):
+                # One hold of the lock, so that nobody meets an object on its way to its row.
+                finish_removal(store, document.pk)
+                if prepared is None and not _is_kept(store, document):
+                    continue  # the document was removed since we looked: its bytes are needed after all
+                placed = _place(store, document, prepared)
+                outcome, changed = _record(document, source)
+                if placed or changed:
+                    for _ in heal(store, document.pk, deep=False):
+                        pass
+                return outcome
 
 
 def _named_before(path: str) -> DocumentSource | None:
@@ -166,7 +173,7 @@ def _record(document: Document, source: Source) -> tuple[AddOutcome, bool]:
             DocumentSource.objects.update_or_create(
                 document=row,
                 path=source.path,
-                defaults={"replaces_id": outcome.replaces, "modified_at": source.modified_at, "seen_at": Now()},
+                defaults={"replaces_id": outcome.replaces, "modified_at": source.modified_at, "seen_at": CLOCK},
             )
         elif previous.modified_at != source.modified_at:
             changed = True

@@ -48,6 +48,42 @@ def promote(
     return promotion
 
 
+def rollback(
+    file_id: str, actor: str, reason: str = "", expected_primary: str | EllipsisType | None = ...
+) -> Promotion:
+    """Take back the last move that still stands: the version that was primary before it is primary again.
+
+    Called again, it takes back the move before that one. ``expected_primary`` as for `promote`. Raises UnknownDocument,
+    PrimaryMoved, StoreError; PromotionRefused when no move stands that has a version to go back to, or that version
+    is gone or damaged.
+    """
+    store = library_store()
+    check_file_id(file_id)
+    with store.lock(file_id):
+        with transaction.atomic(durable=True):
+            document = lock_document(file_id)
+            if expected_primary is not ... and document.primary_id != expected_primary:
+                raise PrimaryMoved(expected_primary, document.primary_id)
+            move = move_to_take_back(document)
+            if move is None or move.before_id is None:
+                raise PromotionRefused("nothing_to_take_back", "no move of the primary stands that can be taken back")
+            former = document.versions.filter(pk=move.before_id).first()
+            if former is None:
+                raise PromotionRefused(
+                    "version_removed", f"{move.before_id} was removed from the library: promote another version"
+                )
+            check_text(store, former)
+            promotion = move_primary(document, former, actor, reason, takes_back=move)
+        bring_files_up(store, file_id)
+    return promotion
+
+
+def move_to_take_back(document: Document) -> Promotion | None:
+    """The newest move that takes nothing back and was not taken back itself: what `rollback` would undo."""
+    moves = document.promotions.filter(takes_back__isnull=True, taken_back_by__isnull=True)
+    return moves.order_by("-created_at", "-id").first()
+
+
 def lock_document(file_id: str) -> Document:
     """The document, locked until the transaction ends. Raises UnknownDocument."""
     try:
@@ -56,10 +92,17 @@ def lock_document(file_id: str) -> Document:
         raise UnknownDocument(file_id) from None
 
 
-def move_primary(document: Document, version: ExtractionVersion, actor: str, reason: str) -> Promotion:
+def move_primary(
+    document: Document, version: ExtractionVersion, actor: str, reason: str, takes_back: Promotion | None = None
+) -> Promotion:
     """Point the locked document at ``version`` and record it. The caller holds the transaction."""
     promotion = Promotion.objects.create(
-        document=document, before_id=document.primary_id, after=version, actor=actor, reason=reason
+        document=document,
+        before_id=document.primary_id,
+        after=version,
+        takes_back=takes_back,
+        actor=actor,
+        reason=reason,
     )
     document.primary = version
     document.save(update_fields=("primary",))
@@ -97,6 +140,11 @@ def _check_files(store: Store, file_id: str, extraction_id: str) -> None:
     version = ExtractionVersion.objects.filter(pk=extraction_id, document=file_id, status="succeeded").first()
     if version is None:
         return  # the transaction says exactly what is wrong
-    text = store.version_dir(file_id, extraction_id) / TEXT
+    check_text(store, version)
+
+
+def check_text(store: Store, version: ExtractionVersion) -> None:
+    """Raises PromotionRefused unless the version's text is on disk as it was recorded."""
+    text = store.version_dir(version.document_id, version.pk) / TEXT
     if not text.is_file() or files.sha256_of(text) != version.text_sha256:
-        raise PromotionRefused("version_damaged", f"the text of {extraction_id} is missing or damaged on disk")
+        raise PromotionRefused("version_damaged", f"the text of {version.pk} is missing or damaged on disk")

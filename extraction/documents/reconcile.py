@@ -1,13 +1,13 @@
 """Finds and heals every disagreement between the store and the database.
 
 Where the database has a document, it decides; where it has none, the disk does. Nothing is ever deleted but
-unfinished work in tmp/ and mirrors of a version that is not primary.
+unfinished work in tmp/, mirrors of a version that is not primary, and what a recorded removal left behind.
 """
 
 from collections.abc import Iterator
 
 from ..models import Document, ExtractionVersion
-from . import files, mirror, registration, validation
+from . import files, mirror, registration, removal, validation
 from .bundle import MANIFEST, PROVENANCE, TEXT
 from .errors import ExtractionFailed
 from .ids import check_file_id
@@ -40,6 +40,7 @@ def reconcile_all(*, dry_run: bool = False, deep: bool = True, grace: float = GR
 
 def heal(store: Store, file_id: str, *, dry_run: bool = False, deep: bool = True) -> Iterator[Difference]:
     """The same for a caller who holds the document's lock; lazy, so it is to be run to its end."""
+    yield from removal.settle(store, file_id, dry_run=dry_run)
     document = Document.objects.filter(pk=file_id).first()
     if document is None:
         yield from registration.register_document(store, file_id, dry_run=dry_run)

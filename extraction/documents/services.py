@@ -4,8 +4,9 @@ Lock order: the document's lock in the store first, then database rows. Extracto
 """
 
 from .intake import AddOutcome, add_file
-from .promotion import promote
+from .promotion import promote, rollback
 from .reconcile import reconcile_all, reconcile_document
+from .removal import remove_document, remove_versions
 from .versions import MAKE_PRIMARY, POLICIES, SAVE_VARIANT, Policy, extract
 
 __all__ = [
@@ -19,4 +20,7 @@ __all__ = [
     "promote",
     "reconcile_all",
     "reconcile_document",
+    "remove_document",
+    "remove_versions",
+    "rollback",
 ]

@@ -6,6 +6,7 @@
     objects/<file_id>/{text.txt, …}         compatibility mirrors of the primary version
     objects/<file_id>/extractions/index.json
     objects/<file_id>/extractions/<extraction_id>/{text.txt, manifest.jsonl, provenance.toml, artifacts/}
+    objects/<file_id>/removing.json         only while something of the document is being removed: what, and by which record
     tmp/                                    unfinished work, on the same file system; each entry locked by its owner
     locks/<xx>.lock                         one lock per first two hex digits of the file id
 
@@ -35,13 +36,14 @@ PRIVATE = 0o700
 LOCK_SECONDS = 60.0
 GRACE_SECONDS = 60.0
 """Younger entries of tmp/ are left alone: their owner may be about to lock them."""
-ROOT, META, INDEX, SOURCE, VERSIONS, IN_USE = (
+ROOT, META, INDEX, SOURCE, VERSIONS, IN_USE, REMOVING = (
     "root.toml",
     "meta.toml",
     "index.json",
     "source",
     "extractions",
     "in-use.lock",
+    "removing.json",
 )
 DATA_ROOT = "/"
 """What source_relpath in meta.toml is relative to: sources are known by absolute path."""
@@ -130,6 +132,11 @@ class Store:
         except FileNotFoundError:
             return []
 
+    def size_of_version(self, file_id: str, extraction_id: str) -> int:
+        """Bytes of a version's files; 0 when it has none."""
+        directory = self.version_dir(file_id, extraction_id)
+        return sum(path.lstat().st_size for path in directory.rglob("*") if not path.is_dir())
+
     def is_unversioned(self, file_id: str) -> bool:
         """Whether this is an object from before versions: a text, and no index."""
         return (self.object_dir(file_id) / TEXT).is_file() and not self.index_path(file_id).exists()
@@ -200,6 +207,16 @@ class Store:
         bundle.rename(target)
         files.sync_directory(target.parent)
         files.sync_directory(target.parent.parent)
+
+    def discard(self, path: Path) -> None:
+        """Take a directory or file of an object away: out of sight in one step, then gone. Missing is fine."""
+        away = self.scratch / uuid.uuid4().hex
+        try:
+            path.rename(away)
+        except FileNotFoundError:
+            return
+        files.sync_directory(path.parent)
+        self.remove_leftover(away)
 
 
 def library_store() -> Store:

@@ -100,7 +100,7 @@ class _Job:
                 bundle, summary = self._make_bundle(extraction_id, source, temporary)
                 twin = self._register(extraction_id, bundle, summary)
         except ExtractionFailed as failure:
-            return self._version(extraction_id, status="failed", error=_clean(f"{failure.reason}: {failure}"))
+            return self._failed(extraction_id, failure)
         return self._settle(twin) if twin is not None else ExtractionVersion.objects.get(pk=extraction_id)
 
     def _make_bundle(self, extraction_id: str, source: Path, temporary: Path) -> tuple[Path, Summary]:
@@ -118,6 +118,8 @@ class _Job:
             twin = None if self.force else self._twin()
             if twin is not None:
                 return twin
+            if not Document.objects.filter(pk=file_id).exists():
+                raise UnknownDocument(file_id)  # it was removed while the extractor ran
             self.store.place_version(file_id, extraction_id, bundle)
             with transaction.atomic(durable=True):
                 document = lock_document(file_id)
@@ -142,6 +144,11 @@ class _Job:
             options=self.options,
             status=ExtractionVersion.Status.SUCCEEDED,
         ).first()
+
+    def _failed(self, extraction_id: str, failure: ExtractionFailed) -> ExtractionVersion:
+        with transaction.atomic():
+            lock_document(self.document.pk)  # raises UnknownDocument when it was removed meanwhile
+            return self._version(extraction_id, status="failed", error=_clean(f"{failure.reason}: {failure}"))
 
     def _version(self, extraction_id: str, **values: Any) -> ExtractionVersion:
         return ExtractionVersion.objects.create(

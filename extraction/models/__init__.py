@@ -1,7 +1,7 @@
 """State of extraction: runs and batches over chats, documents and their versions."""
 
 from .chats import Batch, BatchMessage, Candidate, ReferenceEnvironment, Resolution, Run, WorkerConversation
-from .documents import Document, DocumentSource, ExtractionVersion, Promotion
+from .documents import Document, DocumentSource, ExtractionVersion, Promotion, Removal
 from .language import LanguageModel, ModelUse
 from .review import ReviewSetting
 
@@ -16,6 +16,7 @@ __all__ = [
     "ModelUse",
     "Promotion",
     "ReferenceEnvironment",
+    "Removal",
     "Resolution",
     "ReviewSetting",
     "Run",

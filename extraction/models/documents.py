@@ -37,7 +37,10 @@ class DocumentSource(models.Model):
     # The document that this path named before, when its bytes changed.
     replaces = models.ForeignKey(Document, on_delete=models.SET_NULL, null=True, blank=True, related_name="replaced_by")
     modified_at = models.DateTimeField(null=True, blank=True)
-    seen_at = models.DateTimeField(db_default=Now(), editable=False)
+    # Of the moment, not of the transaction: adds of one path queue up, and the last one is what the path names now.
+    seen_at = models.DateTimeField(
+        db_default=models.Func(function="clock_timestamp", output_field=models.DateTimeField()), editable=False
+    )
 
     class Meta:
         ordering = ("seen_at", "id")
@@ -92,18 +95,64 @@ class ExtractionVersion(models.Model):
 
 
 class Promotion(models.Model):
-    """Append-only record of each move of a primary pointer."""
+    """Append-only record of each move of a primary pointer. It outlives the versions it names."""
 
     id = models.UUIDField(primary_key=True, default=new_id, editable=False)
     document = models.ForeignKey(Document, on_delete=models.CASCADE, related_name="promotions")
-    before = models.ForeignKey(ExtractionVersion, on_delete=models.CASCADE, null=True, blank=True, related_name="+")
-    after = models.ForeignKey(ExtractionVersion, on_delete=models.CASCADE, related_name="+")
+    # Versions of this document when the move was made (a trigger asks); retention may have removed them since.
+    before = models.ForeignKey(
+        ExtractionVersion, on_delete=models.DO_NOTHING, db_constraint=False, null=True, blank=True, related_name="+"
+    )
+    after = models.ForeignKey(ExtractionVersion, on_delete=models.DO_NOTHING, db_constraint=False, related_name="+")
+    # The earlier move that this one took back; each is taken back once.
+    takes_back = models.OneToOneField(
+        "self", on_delete=models.CASCADE, null=True, blank=True, related_name="taken_back_by", editable=False
+    )
     actor = models.CharField(max_length=200)
     reason = models.TextField(blank=True)
-    created_at = models.DateTimeField(db_default=Now(), editable=False)
+    created_at = models.DateTimeField(
+        db_default=models.Func(function="clock_timestamp", output_field=models.DateTimeField()), editable=False
+    )
 
     class Meta:
         ordering = ("-created_at", "id")
 
     def __str__(self) -> str:
         return f"{self.before_id or '(none)'} → {self.after_id}"
+
+
+class Removal(models.Model):
+    """Append-only record of what was removed from the library on request: a whole document, or versions of one.
+
+    It names the document by its id alone, because it outlives it.
+    """
+
+    class What(models.TextChoices):
+        DOCUMENT = "document", "the document"
+        VERSIONS = "versions", "versions"
+
+    id = models.UUIDField(primary_key=True, default=new_id, editable=False)
+    what = models.CharField(max_length=10, choices=What)
+    file_id = models.CharField(max_length=80)
+    filename = models.CharField(max_length=500)
+    # Ids of the versions that went, oldest first.
+    versions = models.JSONField(default=list, blank=True)
+    # What went with them: {"sources": 1, "outputs": 3, "instances": 12, …}.
+    counts = models.JSONField(default=dict, blank=True)
+    actor = models.CharField(max_length=200)
+    reason = models.TextField(blank=True)
+    created_at = models.DateTimeField(db_default=Now(), editable=False)
+
+    class Meta:
+        ordering = ("-created_at", "id")
+        constraints = [
+            models.CheckConstraint(condition=Q(what__in=("document", "versions")), name="removal_known"),
+            models.CheckConstraint(condition=~Q(actor=""), name="removal_says_who"),
+        ]
+        indexes = [
+            # What became of this document?
+            models.Index(fields=("file_id", "-created_at"), name="removal_by_document"),
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.get_what_display()} of {self.filename}"

@@ -1,7 +1,6 @@
 """Make an extraction version the one in force for its document."""
 
-import getpass
-import os
+from types import EllipsisType
 from typing import Any
 
 from django.core.management.base import CommandParser
@@ -11,6 +10,7 @@ from extraction.documents import services
 from extraction.documents.errors import DocumentError
 from extraction.documents.ids import check_file_id
 from extraction.models import Document
+from osii.actors import command_actor
 from osii.console import Command as OsiiCommand
 
 NONE = "none"
@@ -19,12 +19,16 @@ NONE = "none"
 class Command(OsiiCommand):
     help = (
         "Make a preserved extraction version the primary of its document. The former primary stays as a version; what "
-        "was made from it becomes stale. The move is recorded, and can be taken back by promoting the former one."
+        "was made from it becomes stale. The move is recorded. --take-back instead of a version takes the last move "
+        "back; again, the one before it."
     )
 
     def arguments(self, parser: CommandParser) -> None:
         parser.add_argument("file_id", metavar="FILE_ID", help="sha256-…")
-        parser.add_argument("extraction_id", metavar="EXTRACTION_ID", help="a succeeded version of this document")
+        parser.add_argument(
+            "extraction_id", nargs="?", metavar="EXTRACTION_ID", help="a succeeded version of this document"
+        )
+        parser.add_argument("--take-back", action="store_true", help="return to the version that was primary before")
         parser.add_argument("--reason", default="", help="kept with the record of the move")
         parser.add_argument(
             "--expect",
@@ -33,24 +37,28 @@ class Command(OsiiCommand):
         )
 
     def run(self, **options: Any) -> None:
-        file_id, extraction_id, expected = options["file_id"], options["extraction_id"], options["expect"]
+        file_id, extraction_id = options["file_id"], options["extraction_id"]
+        if options["take_back"] == (extraction_id is not None):
+            self.fail("name the version to promote, or say --take-back, not both")
         try:
             check_storable(options["reason"], "--reason")
             document = Document.objects.filter(pk=check_file_id(file_id)).first()
-            promotion = services.promote(
-                file_id,
-                extraction_id,
-                actor=f"command:{_user()}",
-                reason=options["reason"],
-                expected_primary=... if expected is None else None if expected == NONE else expected,
-            )
+            how = {
+                "actor": command_actor(),
+                "reason": options["reason"],
+                "expected_primary": _expected(options["expect"]),
+            }
+            if options["take_back"]:
+                promotion = services.rollback(file_id, **how)
+            else:
+                promotion = services.promote(file_id, extraction_id, **how)
         except (DocumentError, MalformedParts) as error:
             self.fail(str(error))
         data = {
             "file_id": file_id,
             "before": promotion.before_id,
             "after": promotion.after_id,
-            "changed": document is not None and document.primary_id != extraction_id,
+            "changed": document is not None and document.primary_id != promotion.after_id,
             "actor": promotion.actor,
             "reason": promotion.reason,
             "created_at": promotion.created_at,
@@ -58,11 +66,8 @@ class Command(OsiiCommand):
         self.result(data, _render)
 
 
-def _user() -> str:
-    try:
-        return getpass.getuser()
-    except (KeyError, OSError):
-        return str(os.getuid())  # a container may run under a number without a name
+def _expected(given: str | None) -> str | EllipsisType | None:
+    return ... if given is None else None if given == NONE else given
 
 
 def _render(data: dict[str, Any]) -> str:

@@ -154,3 +154,34 @@ def test_the_database_itself_refuses_a_wrong_primary(store, pair, add):
     for wrong in (failed, other):
         with pytest.raises(IntegrityError), transaction.atomic():
             Document.objects.filter(pk=text.document_id).update(primary=wrong)
+
+
+def test_moves_are_taken_back_one_after_the_other(store, extracted):
+    text = extracted()
+    one, two = (
+        services.extract(text.document_id, "upper", options={"copies": copies}, actor="Ada") for copies in (1, 2)
+    )
+    back = services.rollback(text.document_id, "Bob", "worse", expected_primary=two.pk)
+    assert (back.before_id, back.after_id, back.actor, back.reason) == (two.pk, one.pk, "Bob", "worse")
+    assert back.takes_back.after_id == two.pk
+    with pytest.raises(PrimaryMoved):
+        services.rollback(text.document_id, "Bob", expected_primary=two.pk)
+    assert services.rollback(text.document_id, "Bob").after_id == text.pk
+    assert (store.object_dir(text.document_id) / "text.txt").read_text() == "One line.\n\nAnother.\n"
+    with pytest.raises(PromotionRefused) as refused:  # the first move had nothing before it
+        services.rollback(text.document_id, "Bob")
+    assert refused.value.reason == "nothing_to_take_back"
+    services.promote(text.document_id, two.pk, "Ada")
+    assert services.rollback(text.document_id, "Bob").after_id == text.pk
+    assert Document.objects.get().primary_id == text.pk
+    assert list(invariants.check()) == []
+
+
+def test_nothing_returns_to_a_damaged_version(store, extracted):
+    text = extracted()
+    upper = services.extract(text.document_id, "upper")
+    (store.version_dir(text.document_id, text.pk) / "text.txt").unlink()
+    with pytest.raises(PromotionRefused) as refused:
+        services.rollback(text.document_id, "Bob")
+    assert refused.value.reason == "version_damaged"
+    assert Document.objects.get().primary_id == upper.pk
