@@ -105,8 +105,9 @@ def worker_class(name: str) -> type[ExtractWorker]:
 
 
 def check_model(name: str, model: str) -> None:
-    """Raises ValueError when this worker takes no model and one is named."""
-    if model and not getattr(worker_class(name), "takes_model", False):
+    """Raises ValueError when there is no such worker, or it takes no model and one is named."""
+    takes = getattr(worker_class(name), "takes_model", False)
+    if model and not takes:
         raise ValueError(f"the worker {name!r} takes no model, but {model!r} is named; leave it out, or choose llm")
 
 
