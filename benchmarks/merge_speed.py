@@ -45,7 +45,7 @@ def run() -> list[Result]:
         sum(pair) for pair in zip(*(values for stage, values in times.items() if stage != "embedding"), strict=True)
     ]
     results = [
-        Result("merge", f"one candidate without embedding, {size}", "ms", **spread(rest), target=Target(20)),
+        Result("merge", f"one candidate without embedding, {size}", "ms", **spread(rest), target=Target(50)),
     ]
     return results + [
         Result("merge", f"of one candidate: {stage}", "ms", **spread(values)) for stage, values in times.items()

@@ -15,7 +15,7 @@ import numpy as np
 
 from .models import EmbeddingSpace, Proposition, PropositionVector
 from .scan import CACHE_BYTES, copy_vectors
-from .topk import top_k
+from .topk import top_k_each
 
 FIRST_LOOK = 4
 """So many times the number wanted are looked at first: enough unless most of a neighbourhood is retired."""
@@ -81,9 +81,10 @@ def nearest_of_all(
     exact, descending. The number of queries to the database does not depend on how many are asked about.
     """
     held = cache.get(space, learner_id)
+    asked = np.asarray(queries, dtype=np.float32).reshape(-1, space.dimension)
     looked = min(len(held.ids), k * FIRST_LOOK)
     while True:
-        found = [_top(held, query, looked) for query in queries]
+        found = [_named(held, *top) for top in top_k_each(held.rows, asked, looked)]
         offered, there = _states({pk for one in found for pk, _score in one})
         enough = all(sum(pk in offered for pk, _score in one) >= k for one in found)
         if enough or looked >= len(held.ids):
@@ -91,8 +92,7 @@ def nearest_of_all(
         looked = min(len(held.ids), looked * FIRST_LOOK)
 
 
-def _top(held: _Rows, query: np.ndarray, k: int) -> list[tuple[UUID, float]]:
-    indexes, scores = top_k(held.rows, np.asarray(query, dtype=np.float32), k)
+def _named(held: _Rows, indexes: np.ndarray, scores: np.ndarray) -> list[tuple[UUID, float]]:
     return [(UUID(bytes=held.ids[i].tobytes()), float(score)) for i, score in zip(indexes, scores, strict=True)]
 
 

@@ -57,7 +57,10 @@ class Proposition(models.Model):
     # Hash of the normalised text: the same claim is the same proposition.
     identity = models.CharField(max_length=64)
     state = models.CharField(max_length=12, choices=State, default=State.LIVE)
-    created_at = models.DateTimeField(db_default=Now(), editable=False)
+    # The time of writing, under the learner's lock: what is written later is younger, whenever its transaction began.
+    created_at = models.DateTimeField(
+        db_default=models.Func(function="clock_timestamp", output_field=models.DateTimeField()), editable=False
+    )
 
     objects = PropositionQuerySet.as_manager()
 

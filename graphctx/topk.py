@@ -15,11 +15,20 @@ def top_k(matrix: np.ndarray, query: np.ndarray, k: int) -> tuple[np.ndarray, np
 
     ``matrix`` (n, d) and ``query`` (d,) are float32 of unit length. Descending; equal scores keep the row order.
     """
+    return _select(matrix, query, matrix @ query, k)
+
+
+def top_k_each(matrix: np.ndarray, queries: np.ndarray, k: int) -> list[tuple[np.ndarray, np.ndarray]]:
+    """``top_k`` of each of several queries (m, d), for the price of reading the matrix once."""
+    scores = queries @ matrix.T
+    return [_select(matrix, query, row, k) for query, row in zip(queries, scores, strict=True)]
+
+
+def _select(matrix: np.ndarray, query: np.ndarray, scores: np.ndarray, k: int) -> tuple[np.ndarray, np.ndarray]:
     n, d = matrix.shape
     k = min(k, n)
     if k <= 0:
         return np.empty(0, dtype=np.intp), np.empty(0)
-    scores = matrix @ query
     if k < n:
         threshold = np.partition(scores, n - k)[n - k]
         candidates = (scores >= threshold - 2 * rounding_bound(d)).nonzero()[0]

@@ -13,7 +13,6 @@ import numpy as np
 from django.conf import settings
 from django.db.models import Exists, Max, OuterRef, Q, QuerySet
 from django.db.models.functions import Coalesce
-from django.utils import timezone
 
 from coverage.models import Learner
 from graphctx import links
@@ -24,18 +23,22 @@ from .model import Claim, GraphView, Nominee, State
 
 WITHOUT_VECTOR = 500
 """Of the propositions that have no vector yet, the newest so many are nominees of every claim."""
-LONGEST_TRANSACTION = timedelta(days=1)
-"""A proposition that was not there when the graph was read is not older than this: no transaction runs that long."""
+CLOCK_STEP = timedelta(seconds=5)
+"""Propositions are written under the learner's lock, each with the time, so what was not there when the graph was read is younger than the
+youngest that was; but for a clock that was set back meanwhile, by so much at most."""
 LEAST_CHARACTERS = 16
 """Shorter propositions are rare: how many rows can fit the whole view at most."""
 
 
 @dataclass(slots=True)
 class Nominations:
-    """The learner's graph as it was read: what is nominated for each claim, by the claim's id, nearest first."""
+    """The learner's graph as it was read: what is nominated for each claim, by the claim's id, nearest first.
+
+    ``youngest`` is when its youngest proposition was written, and ``recent`` those of about then.
+    """
 
     revision: int
-    read_at: datetime
+    youngest: datetime | None
     view: GraphView = field(default_factory=GraphView)
     nominees: dict[UUID, Nominee] = field(default_factory=dict)
     by_claim: dict[UUID, list[tuple[UUID, float | None]]] = field(default_factory=dict)
@@ -55,7 +58,7 @@ def nominate(
     A fixed number of queries, however many claims. Raises Learner.DoesNotExist.
     """
     revision = Learner.objects.values_list("graph_revision", flat=True).get(pk=learner_id)
-    made = Nominations(revision, timezone.now())
+    made = Nominations(revision, _youngest(learner_id))
     made.recent = _recent(learner_id, made)
     whole = _whole(learner_id)
     common = whole if whole is not None else _without_vector(learner_id, space)
@@ -126,8 +129,15 @@ def _nominee(row: Proposition) -> Nominee:
     return Nominee(row.pk, row.text, row.kind, row.state, row.said_at, identity=row.identity, evident=evident)
 
 
+def _youngest(learner_id: UUID) -> datetime | None:
+    rows = Proposition.objects.filter(learner=learner_id).order_by("-created_at", "id")
+    return rows.values_list("created_at", flat=True).first()
+
+
 def _recent(learner_id: UUID, made: Nominations) -> set[UUID]:
-    rows = Proposition.objects.filter(learner=learner_id, created_at__gt=made.read_at - LONGEST_TRANSACTION)
+    rows = Proposition.objects.filter(learner=learner_id)
+    if made.youngest is not None:
+        rows = rows.filter(created_at__gt=made.youngest - CLOCK_STEP)
     return set(rows.values_list("pk", flat=True))
 
 

@@ -75,6 +75,8 @@ _TOKEN = re.compile(
     r"\(\w+\)|,|\d+(?:[.,:/'’]\d+)*(?:st|nd|rd|th|e|º|ª|er)?(?![^\W\d])|[€$£%°][cfCF]?|[^\W_]+(?:[-_.+#&][^\W_]+|[+#]+)*",
     re.UNICODE,
 )
+_WORD = re.compile(r"[^\W\d_][\w.+#&-]*\w|[^\W\d_]")
+_TWO_CAPITALS = re.compile(r"[A-ZÀ-ÖØ-Þ].*[A-ZÀ-ÖØ-Þ]")
 _NUMBER = re.compile(r"\d[\d.,:/'’]*")
 _ORDINAL = re.compile(r"(?<=\d)(?:st|nd|rd|th|e|º|ª|er)$")
 _THOUSANDS = re.compile(r"(?<=\d)[,'’ ](?=\d{3}(?:\D|$))")
@@ -273,6 +275,8 @@ def stem(token: str) -> str:
 
 def _may(text: str) -> str:
     """The month of May, told from the verb by the number beside it, as a word that is in no other list."""
+    if "May" not in text:
+        return text
     return re.sub(
         r"\bMay\b(?=,? \d)|(?<=\d )May\b|(?<=\dth of )May\b|(?<=in )May\b|(?<=until )May\b|(?<=by )May\b", "Mayo", text
     )
@@ -281,10 +285,13 @@ def _may(text: str) -> str:
 def _names(text: str) -> frozenset[str]:
     """Lower-case forms of words with a capital inside a sentence, or with more than one; never the first of a sentence alone."""
     found = set()
-    for match in re.finditer(r"[^\W\d_][\w.+#&-]*\w|[^\W\d_]", text):
-        word, before = match[0], text[: match.start()].rstrip(" \"'“„«(")
+    for match in _WORD.finditer(text):
+        word = match[0]
+        if word.islower():
+            continue
+        before = text[: match.start()].rstrip(" \"'“„«(")
         inside = bool(before) and before[-1] not in ".!?:"
         capital = word[0].isupper() and len(word) > 1
-        if (inside and capital) or (sum(character.isupper() for character in word) > 1):
+        if (inside and capital) or _TWO_CAPITALS.search(word):
             found.add(word.lower())
     return frozenset(found - lexicon.SELF - lexicon.DATES.keys())
