@@ -12,16 +12,23 @@ from coverage.ids import new_id
 from coverage.models import Chat, Learner
 
 from .library.models import Chunk, ChunkVector, Output, OutputKind, OutputSetting
+from .library.run_models import Collection, CollectionDocument, ProcessingItem, ProcessingRun, ProcessingStep, Step
 
 __all__ = [
     "ApiToken",
     "ChatImport",
     "Chunk",
     "ChunkVector",
+    "Collection",
+    "CollectionDocument",
     "ImportedChat",
     "Output",
     "OutputKind",
     "OutputSetting",
+    "ProcessingItem",
+    "ProcessingRun",
+    "ProcessingStep",
+    "Step",
 ]
 
 UPLOADS_KEPT = timedelta(days=7)
