@@ -1,0 +1,58 @@
+"""Documents, versions and runs for tests of the library, as rows without files where no files are looked at."""
+
+import hashlib
+from typing import Any
+
+from django.utils import timezone
+
+from coverage.ids import new_id
+from extraction.documents.ids import new_extraction_id
+from extraction.models import Document, DocumentSource, ExtractionVersion, Promotion
+from osii.models import ProcessingItem, ProcessingRun
+
+
+def document(name: str = "notes.md", *, path: str = "", **more: Any) -> Document:
+    """A document with one source and no text."""
+    path = path or f"/files/{name}"
+    values = {"filename": name, "mime": "text/markdown", "size_bytes": 1000}
+    file_id = f"sha256-{hashlib.sha256(path.encode()).hexdigest()}"
+    made = Document.objects.create(file_id=file_id, **(values | more))
+    DocumentSource.objects.create(document=made, path=path)
+    return made
+
+
+def version(
+    of: Document, extractor: str = "text", *, primary: bool = True, error: str = "", **more: Any
+) -> ExtractionVersion:
+    """A version of the document, in force unless it failed or is not to be."""
+    values: dict[str, Any] = {
+        "extractor": extractor,
+        "extractor_version": "1",
+        "status": "failed" if error else "succeeded",
+    }
+    if not error:
+        values |= {"text_sha256": "0" * 64, "text_chars": 400}
+    made = ExtractionVersion.objects.create(
+        id=new_extraction_id(extractor), document=of, error=error, **(values | more)
+    )
+    if primary and not error:
+        Promotion.objects.create(document=of, before_id=of.primary_id, after=made, actor="tests")
+        of.primary = made
+        of.save(update_fields=("primary",))
+    return made
+
+
+def run(*documents: Document, steps: tuple[str, ...] = ("synthesis",), **more: Any) -> ProcessingRun:
+    """A queued run with one item for each document."""
+    made = ProcessingRun.objects.create(actor="tests", operations=[{"id": step} for step in steps], **more)
+    ProcessingItem.objects.bulk_create(
+        ProcessingItem(run=made, position=n, document=one, steps=list(steps)) for n, one in enumerate(documents, 1)
+    )
+    return made
+
+
+def claimed(item: ProcessingItem) -> None:
+    """The item as somebody's who holds its lease."""
+    ProcessingItem.objects.filter(pk=item.pk).update(
+        status="running", attempt=1, attempt_token=new_id(), lease_expires_at=timezone.now()
+    )
