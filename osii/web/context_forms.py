@@ -14,18 +14,20 @@ class ContextForm(forms.Form):
 
     topic = forms.CharField(
         max_length=TOPIC_CHARACTERS,
-        widget=forms.Textarea(attrs={"rows": 2, "class": "form-control", "data-shortcut": "/", "dir": "auto"}),
+        widget=forms.Textarea(
+            attrs={"rows": 2, "class": "form-control form-control-sm", "data-shortcut": "/", "dir": "auto"}
+        ),
     )
     learner = forms.ModelChoiceField(
         Learner.objects.order_by(Lower("name"), "name"),
         empty_label=None,
-        widget=forms.Select(attrs={"class": "form-select"}),
+        widget=forms.Select(attrs={"class": "form-select form-select-sm"}),
     )
     budget = forms.TypedChoiceField(
         choices=BUDGETS,
         coerce=int,
         initial=GRAPH_CONTEXT_DEFAULT,
-        widget=forms.Select(attrs={"class": "form-select"}),
+        widget=forms.Select(attrs={"class": "form-select form-select-sm"}),
     )
 
     def clean_topic(self) -> str:

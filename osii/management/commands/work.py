@@ -1,6 +1,7 @@
 """`manage.py work QUEUE`: run one worker."""
 
 import logging
+import threading
 
 from django.conf import settings
 
@@ -33,7 +34,8 @@ class Command(console.Command):
         from osii import workers
 
         if queue == STEERS:
-            warm_embedder()
+            # Beside the worker, which is online at once; a steer that comes first waits for the model, not twice.
+            threading.Thread(target=warm_embedder, name="warm", daemon=True).start()
         worker = workers.worker(queue)
         quiet = options["verbosity"] < 2
         worker.work(burst=burst, logging_level=logging.WARNING if quiet else logging.INFO)

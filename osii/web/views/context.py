@@ -16,8 +16,10 @@ from osii.web.explain import explain
 def context(request: PageRequest) -> HttpResponse:
     """Nothing is recorded: the page may be opened as often as one likes."""
     asked = "topic" in request.GET
-    form = ContextForm({"budget": GRAPH_CONTEXT_DEFAULT, **request.GET.dict()} if asked else None)
-    shown = {"form": form, "learners": Learner.objects.exists(), "explanation": None, "problem": ""}
+    first = Learner.objects.order_by("name").first()
+    given = {"budget": GRAPH_CONTEXT_DEFAULT, "learner": first and first.pk, **request.GET.dict()}
+    form = ContextForm(given if asked else None)
+    shown = {"form": form, "learners": first is not None, "explanation": None, "problem": ""}
     if asked and form.is_valid():
         try:
             shown["explanation"] = explain(**form.cleaned_data)
