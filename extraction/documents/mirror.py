@@ -3,7 +3,7 @@
 The database decides; these files are for people, for other tools, and for the day when the database is lost.
 """
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
@@ -29,6 +29,10 @@ class Difference:
 
     def to_dict(self) -> dict[str, str | bool]:
         return asdict(self)
+
+
+FURTHER: list[Callable[..., Iterator[Difference]]] = []
+"""What higher apps mirror of a document, called as ``further(store, file_id, write=…)`` under its lock by `reconcile`."""
 
 
 def meta(document: Document) -> dict[str, Any]:

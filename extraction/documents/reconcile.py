@@ -63,6 +63,8 @@ def heal(store: Store, file_id: str, *, dry_run: bool = False, deep: bool = True
         yield from check_version(store, version, deep=deep)
     if not (legacy and dry_run):  # what a dry run left unregistered is said already
         yield from mirror.sync(store, file_id, write=not dry_run)
+        for further in mirror.FURTHER:
+            yield from further(store, file_id, write=not dry_run)
 
 
 def _check_source(store: Store, document: Document, *, deep: bool) -> Iterator[Difference]:

@@ -5,9 +5,11 @@ where no sentence begins. Beside names it lists addresses of the web and of mail
 """
 
 import re
-from collections import Counter, defaultdict
+from collections import defaultdict
 from collections.abc import Iterator, Mapping
 from typing import Any
+
+from extraction.claims.language import COMMON_WORDS
 
 from .base import Made, Method, Option, Source
 from .models import OutputKind
@@ -19,8 +21,10 @@ CAPITALS_MEAN_NOUNS = frozenset({"de"})
 PLACES = 20
 """So many places of a name are kept; its count is of all."""
 LONGEST_NAME = 80
+CHECK_EVERY = 500
 _URL = re.compile(r"\bhttps?://[^\s<>\"'()\[\]{}]+[^\s<>\"'()\[\]{}.,;:!?]")
 _MAIL = re.compile(r"\b[\w.+-]+@[\w-]+(?:\.[\w-]+)+\b")
+_ADDRESS = re.compile(f"{_URL.pattern}|{_MAIL.pattern}")
 _TOKEN = re.compile(r"[^\W_]+(?:[.'’&-][^\W_]+)*")
 _JOINING = frozenset("de da di del della du la le van von der den of the and for y e et dos das do".split())
 
@@ -65,24 +69,28 @@ def _listed(places: Mapping[str, list[int]]) -> list[dict[str, Any]]:
 
 
 def _names(source: Source) -> list[dict[str, Any]]:
-    places: dict[str, list[int]] = defaultdict(list)
-    begins: Counter[str] = Counter()
-    lower: set[str] = set()
+    """Names with their places. What only ever begins sentences, is a common word or is also written small is none."""
+    common = COMMON_WORDS.get(source.language, frozenset())
+    inside: set[str] = set()
+    small: set[str] = set()
+    found: list[tuple[int, int, str]] = []
     for number, sentence in enumerate(sentences(source.text, source.language)):
-        if number % 500 == 0:
+        if number % CHECK_EVERY == 0:
             source.checkpoint()
-        lower |= {word for word in _TOKEN.findall(sentence.text) if word.islower()}
-        for start, name in _runs(sentence.text):
-            places[name].append(sentence.start + start)
-            begins[name] += start == 0
-    # What only ever begins sentences, or is also written small, is a word and no name.
+        text = _ADDRESS.sub(lambda address: "\n" * len(address.group()), sentence.text)
+        small |= {word for word in _TOKEN.findall(text) if word.islower()}
+        for start, name in _runs(text):
+            found.append((sentence.start, sentence.start + start, name))
+            inside |= set(name.split()[start == 0 :])
     several = source.language in CAPITALS_MEAN_NOUNS
-    kept = {
-        name: starts
-        for name, starts in places.items()
-        if (" " in name or (not several and begins[name] < len(starts))) and name.casefold() not in lower
-    }
-    return _listed(kept)
+    places: dict[str, list[int]] = defaultdict(list)
+    for begin, at, run in found:
+        first, _, rest = run.partition(" ")
+        bare = first.casefold() in common or (at == begin and first not in inside)
+        name = rest if bare else run
+        if name and name.casefold() not in small | common and (" " in name or not several):
+            places[name].append(at + len(run) - len(name))
+    return _listed(places)
 
 
 def _runs(text: str) -> Iterator[tuple[int, str]]:

@@ -8,12 +8,14 @@ from extraction.documents import invariants as document_invariants
 from graphctx import invariants as graph_invariants
 from osii.console import Command as OsiiCommand
 from osii.imports import invariants as import_invariants
+from osii.library import invariants as library_invariants
 
 ROOMS = {
     "coverage": coverage_invariants.check,
     "graph": graph_invariants.check,
     "extraction": extraction_invariants.check,
     "documents": document_invariants.check,
+    "library": library_invariants.check,
     "imports": import_invariants.check,
 }
 
