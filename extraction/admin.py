@@ -12,7 +12,7 @@ from django.utils.safestring import SafeString
 from coverage.admin import ChatAdmin, ReadOnlyAdmin, page_link
 from coverage.models import Chat
 
-from . import language_admin, services  # noqa: F401 - it registers its models
+from . import language_admin, routing_admin, services  # noqa: F401 - they register their models
 from .documents.errors import DocumentError
 from .documents.services import promote
 from .models import (

@@ -1,17 +1,18 @@
 """Making extraction versions: run an extractor beside everything, validate, move, record."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
 
 from django.db import transaction
+from django.db.models import QuerySet
 
 from ..models import Document, ExtractionVersion
-from . import isolation, validation
+from . import isolation, routing, validation
 from .bundle import Summary
+from .chat_exports import chat_export
 from .errors import ExtractionFailed, ExtractorRefused, PrimaryMoved, StoreError, UnknownDocument
-from .extractors import registry
 from .extractors.base import Extractor
 from .ids import check_file_id, new_extraction_id
 from .promotion import bring_files_up, lock_document, move_primary, promote
@@ -25,7 +26,7 @@ POLICIES = (MAKE_PRIMARY, SAVE_VARIANT)
 
 def extract(
     file_id: str,
-    extractor: str = registry.AUTO,
+    extractor: str = routing.AUTO,
     policy: Policy = MAKE_PRIMARY,
     *,
     options: Mapping[str, Any] | None = None,
@@ -35,7 +36,8 @@ def extract(
 ) -> ExtractionVersion:
     """Extract a document's text into a new immutable version; returns it, succeeded or failed.
 
-    A succeeded version by the same extractor, version and options is returned as it is, unless ``force``.
+    With "auto" the table of rules decides; when an extractor fails, its failed version is kept and the next one of
+    the table is tried; the last one tried is returned. A succeeded version by the same extractor, version and options is returned as it is, unless ``force``.
     "make_primary" then makes the version primary, unless the primary moved while the extractor ran: then the version
     is kept and PrimaryMoved raised. "save_variant" never moves the pointer. A failure is a failed version with its
     reason in ``error``; nothing else changes. Raises UnknownDocument, ExtractorRefused, StoreError.
@@ -44,18 +46,49 @@ def extract(
         raise ExtractorRefused("unknown_policy", f"the policy is {policy!r}, not one of {', '.join(POLICIES)}")
     store = library_store()
     document = find_document(store, file_id)
-    chosen = registry.choose(extractor, document.mime)
-    return _Job(
-        store=store,
-        document=document,
-        extractor=chosen,
-        options=chosen.resolve(options),
-        make_primary=policy == MAKE_PRIMARY,
-        force=force,
-        actor=actor,
-        reason=reason,
-        base=document.primary_id,
-    ).run()
+    _refuse_chats(store, document)
+    jobs = [
+        _Job(
+            store=store,
+            document=document,
+            extractor=route.extractor,
+            options=route.options,
+            make_primary=policy == MAKE_PRIMARY,
+            force=force,
+            actor=actor,
+            reason=reason,
+            base=document.primary_id,
+        )
+        for route in routing.chain(extractor, document.mime, document.filename, options)
+    ]
+    return _first_success(jobs)
+
+
+def _refuse_chats(store: Store, document: Document) -> None:
+    source = store.source_path(document.pk)
+    found = chat_export(source) if source is not None else ""
+    if found:
+        raise ExtractorRefused(
+            "chat_export", f"this is a chat export ({found}): import it with manage.py import_chats {source.name}"
+        )
+
+
+def _first_success(jobs: Sequence["_Job"]) -> ExtractionVersion:
+    """Run one after the other until one succeeds; those that failed stay as failed versions with their reasons.
+
+    Where a version of a later job is there and all before it have failed once, it is taken: nothing runs again.
+    """
+    for job in () if jobs[0].force else jobs:
+        twin = job.twin()
+        if twin is not None:
+            return job.settle(twin)
+        if not job.failed_before():
+            break
+    for job in jobs:
+        version = job.run()
+        if version.status == ExtractionVersion.Status.SUCCEEDED or version.error.partition(":")[0] in routing.FINAL:
+            break
+    return version
 
 
 def find_document(store: Store, file_id: str) -> Document:
@@ -86,9 +119,9 @@ class _Job:
     base: str | None
 
     def run(self) -> ExtractionVersion:
-        twin = None if self.force else self._twin()
+        twin = None if self.force else self.twin()
         if twin is not None:
-            return self._settle(twin)
+            return self.settle(twin)
         source = self.store.source_path(self.document.pk)
         if source is None:
             raise StoreError(
@@ -101,7 +134,7 @@ class _Job:
                 twin = self._register(extraction_id, bundle, summary)
         except ExtractionFailed as failure:
             return self._failed(extraction_id, failure)
-        return self._settle(twin) if twin is not None else ExtractionVersion.objects.get(pk=extraction_id)
+        return self.settle(twin) if twin is not None else ExtractionVersion.objects.get(pk=extraction_id)
 
     def _make_bundle(self, extraction_id: str, source: Path, temporary: Path) -> tuple[Path, Summary]:
         """Extract into a temporary store and validate what is there."""
@@ -115,7 +148,7 @@ class _Job:
         """Move the bundle and record it; returns a twin that another process made meanwhile, and then does nothing."""
         file_id = self.document.pk
         with self.store.lock(file_id):
-            twin = None if self.force else self._twin()
+            twin = None if self.force else self.twin()
             if twin is not None:
                 return twin
             if not Document.objects.filter(pk=file_id).exists():
@@ -131,19 +164,22 @@ class _Job:
             raise PrimaryMoved(self.base, document.primary_id)
         return None
 
-    def _settle(self, version: ExtractionVersion) -> ExtractionVersion:
+    def settle(self, version: ExtractionVersion) -> ExtractionVersion:
         """What the policy asks of a version that was there already."""
         if self.make_primary and self.base != version.pk:
             promote(self.document.pk, version.pk, self.actor, self.reason, expected_primary=self.base)
         return version
 
-    def _twin(self) -> ExtractionVersion | None:
+    def twin(self) -> ExtractionVersion | None:
+        return self._attempts().filter(status=ExtractionVersion.Status.SUCCEEDED).first()
+
+    def failed_before(self) -> bool:
+        return self._attempts().filter(status=ExtractionVersion.Status.FAILED).exists()
+
+    def _attempts(self) -> QuerySet[ExtractionVersion]:
         return self.document.versions.filter(
-            extractor=self.extractor.name,
-            extractor_version=self.extractor.version,
-            options=self.options,
-            status=ExtractionVersion.Status.SUCCEEDED,
-        ).first()
+            extractor=self.extractor.name, extractor_version=self.extractor.version, options=self.options
+        )
 
     def _failed(self, extraction_id: str, failure: ExtractionFailed) -> ExtractionVersion:
         with transaction.atomic():

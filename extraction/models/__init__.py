@@ -4,6 +4,7 @@ from .chats import Batch, BatchMessage, Candidate, ReferenceEnvironment, Resolut
 from .documents import Document, DocumentSource, ExtractionVersion, Promotion, Removal
 from .language import LanguageModel, ModelUse
 from .review import ReviewSetting
+from .routing import ExtractorRule
 
 __all__ = [
     "Batch",
@@ -12,6 +13,7 @@ __all__ = [
     "Document",
     "DocumentSource",
     "ExtractionVersion",
+    "ExtractorRule",
     "LanguageModel",
     "ModelUse",
     "Promotion",

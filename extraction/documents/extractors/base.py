@@ -27,6 +27,10 @@ class Option:
     help: str
     choices: tuple[Any, ...] = ()
 
+    def to_dict(self) -> dict[str, Any]:
+        """{default, help, choices}"""
+        return {"default": self.default, "help": self.help, "choices": list(self.choices)}
+
 
 class Extractor:
     """Subclass it, name what it reads, implement `extract`; register by the entry point group ``osii.extractors``."""

@@ -1,10 +1,11 @@
-"""Which extractors there are, and which one reads a type of file."""
+"""Which extractors there are. Which one a file goes to is decided by `documents.routing`."""
 
 import functools
 import logging
 from collections.abc import Mapping
 from fnmatch import fnmatchcase
 from importlib.metadata import entry_points
+from typing import Any
 
 from ..errors import ExtractorRefused
 from ..ids import SLUG
@@ -37,26 +38,17 @@ def extractors() -> Mapping[str, Extractor]:
     return found
 
 
-def choose(name: str, media_type: str) -> Extractor:
-    """The extractor called ``name``, or for "auto" the first ready one that reads ``media_type``.
-
-    A named one is taken whatever the type: who names it decides. Raises ExtractorRefused.
-    """
-    if name != AUTO:
-        return _named(name)
-    missing = []
-    for extractor in extractors().values():
-        if any(fnmatchcase(media_type, pattern) for pattern in extractor.media_types):
-            lack = extractor.ready()
-            if not lack:
-                return extractor
-            missing.append(f"{extractor.name}: {lack}")
-    if missing:
-        raise ExtractorRefused("extractor_not_ready", "; ".join(missing))
-    raise ExtractorRefused("no_extractor", f"no extractor reads {media_type}")
+def declaring(media_type: str) -> list[Extractor]:
+    """The extractors that say they read ``media_type``, in order of preference."""
+    return [
+        extractor
+        for extractor in extractors().values()
+        if any(fnmatchcase(media_type, pattern) for pattern in extractor.media_types)
+    ]
 
 
-def _named(name: str) -> Extractor:
+def named(name: str) -> Extractor:
+    """The extractor called ``name``. Raises ExtractorRefused when there is none, or it is not ready."""
     extractor = extractors().get(name)
     if extractor is None:
         known = ", ".join((AUTO, *extractors()))
@@ -65,3 +57,21 @@ def _named(name: str) -> Extractor:
     if lack:
         raise ExtractorRefused("extractor_not_ready", f"{name}: {lack}")
     return extractor
+
+
+def described() -> list[dict[str, Any]]:
+    """What pages, `doctor` and the API show of each extractor: {name, version, label, media_types, options, missing}.
+
+    ``options`` = {name: {default, help, choices}}; ``missing`` is "" when it can run.
+    """
+    return [
+        {
+            "name": extractor.name,
+            "version": extractor.version,
+            "label": extractor.label,
+            "media_types": list(extractor.media_types),
+            "options": {name: option.to_dict() for name, option in extractor.options.items()},
+            "missing": extractor.ready(),
+        }
+        for extractor in extractors().values()
+    ]

@@ -2,13 +2,14 @@
 
 from collections import Counter
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 from django.core.management.base import CommandParser
 
 from coverage.models import Learner
 from coverage.view import MalformedParts, check_storable
-from extraction.documents import services
+from extraction.documents import routing, services
 from extraction.documents.errors import DocumentError, PrimaryMoved, StoreError
 from extraction.documents.extractors import registry
 from extraction.documents.intake import AddOutcome
@@ -120,7 +121,7 @@ class _Intake:
 
     def _check_new(self, document: Document) -> None:
         """Refuse a file that no extractor will read, before its bytes are kept."""
-        registry.choose(self.extractor, document.mime)
+        routing.choose(self.extractor, document.mime, document.filename)
 
     def _wants_extraction(self, file_id: str) -> bool:
         if self.extractor != registry.AUTO:
@@ -130,7 +131,7 @@ class _Intake:
     def _foresee(self, outcome: AddOutcome) -> dict[str, Any]:
         extractor = None
         if self._wants_extraction(outcome.file_id):
-            extractor = registry.choose(self.extractor, outcome.media_type).name
+            extractor = routing.choose(self.extractor, outcome.media_type, Path(outcome.path).name).name
         return {"status": outcome.status, "extractor": extractor}
 
     def _extract(self, outcome: AddOutcome) -> dict[str, Any]:
