@@ -16,6 +16,7 @@ from django.db import DatabaseError, connection
 from django.utils import timezone
 from rq import Worker
 
+from extraction.documents import containment
 from osii import embedded, env, services
 
 State = Literal["ok", "warn", "fail"]
@@ -45,6 +46,7 @@ def examine(*, probe_model: bool = False, model: str = "") -> Iterator[Finding]:
     yield home()
     yield disk()
     yield from servers()
+    yield extractors()
     yield embedder()
     yield llm()
     if probe_model:
@@ -75,6 +77,17 @@ def disk() -> Finding:
     if free < DISK_WARN:
         return Finding("Disk", "fail" if free < DISK_FAIL else "warn", detail, "free some space, or move OSII_HOME")
     return Finding("Disk", "ok", detail)
+
+
+def extractors() -> Finding:
+    contained = containment.probe()
+    if contained.network and contained.processes:
+        return Finding("Extractors", "ok", "run without network, under limits, and leave no process behind")
+    advice = (
+        "let this user make namespaces (sysctl kernel.unprivileged_userns_clone=1, or on Ubuntu "
+        "kernel.apparmor_restrict_unprivileged_userns=0; in a container --cap-add SYS_ADMIN), or read only files you trust"
+    )
+    return Finding("Extractors", "warn", "run under limits, but this system lets them use the network", advice)
 
 
 def servers() -> Iterator[Finding]:

@@ -1,40 +1,50 @@
 """The child process of one extraction: ``python -m extraction.documents.child REQUEST.json``.
 
-It takes its limits before it imports the extractor, writes the bundle into the temporary store it was given, and
-leaves what came of it in the request's result file. It dies with its parent. No Django here.
+It cuts itself off from network and processes where the kernel allows, and forks. The fork takes its limits before it
+imports the extractor, writes the bundle into the temporary store it was given, and leaves what came of it in the
+request's result file; this process waits for it, ends all that it started, and ends as it ended. It dies with its
+parent. No Django here.
 """
 
 import contextlib
 import errno
 import importlib
 import json
-import os
 import resource
 import signal
 import sys
-import threading
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, NoReturn
 
 from .bundle import Bundle
+from .containment import Containment, enter, run_contained
 from .errors import ExtractionFailed
 from .extractors.base import Extractor, SourceFile
 
 # The parent ends us at the limit; this ends us if the parent could not.
 BACKSTOP_SECONDS = 10
 
+# The kernel counts threads as processes.
+THREADS_PER_PROCESS = 8
+
 OS_ERRORS = {
     errno.EFBIG: ("output_too_large", "the extractor wrote a file beyond the output limit"),
     errno.ENOSPC: ("disk_full", "no space is left on the store's disk"),
+    errno.EAGAIN: ("too_many_processes", "the extractor started more processes or threads than allowed"),
     errno.EDQUOT: ("disk_full", "the store's disk quota is used up"),
 }
 
 
-def main(arguments: Sequence[str]) -> int:
+def main(arguments: Sequence[str]) -> NoReturn:
     request = json.loads(Path(arguments[0]).read_bytes())
-    die_with_parent()
-    apply_limits(request["limits"])
+    contained = enter()
+    _lower(resource.RLIMIT_CORE, 0)
+    run_contained(contained, lambda: work(request, contained))
+
+
+def work(request: Mapping[str, Any], contained: Containment) -> int:
+    apply_limits(request["limits"], contained)
     try:
         outcome = {"ok": True, **run(request)}
     except ExtractionFailed as failure:
@@ -67,14 +77,15 @@ def load(reference: str) -> Extractor:
     return target()
 
 
-def apply_limits(limits: Mapping[str, Any]) -> None:
+def apply_limits(limits: Mapping[str, Any], contained: Containment) -> None:
     """Limits that the kernel keeps, whatever the extractor's libraries do."""
-    _lower(resource.RLIMIT_CORE, 0)
     _lower(resource.RLIMIT_FSIZE, int(limits["output_bytes"]))
     # Past the soft limit the signal says why; past the hard one it would be a bare kill.
     _lower(resource.RLIMIT_CPU, int(limits["cpu_seconds"]), spare=BACKSTOP_SECONDS)
     if limits["hard_memory"]:
         _lower(resource.RLIMIT_AS, int(limits["memory_bytes"]))
+    if contained.users:  # elsewhere the user's other processes would count too; the parent counts in any case
+        _lower(resource.RLIMIT_NPROC, THREADS_PER_PROCESS * int(limits["processes"]))
     signal.setitimer(signal.ITIMER_REAL, limits["wall_seconds"] + BACKSTOP_SECONDS)
 
 
@@ -85,17 +96,5 @@ def _lower(kind: int, value: int, spare: int = 0) -> None:
         resource.setrlimit(kind, (min(value, ceiling), ceiling))
 
 
-def die_with_parent() -> None:
-    """End this process and what it started as soon as the parent's end of standard input closes."""
-
-    def wait() -> None:
-        with contextlib.suppress(OSError):
-            while os.read(0, 64):
-                pass
-        os.killpg(0, signal.SIGKILL)
-
-    threading.Thread(target=wait, daemon=True).start()
-
-
 if __name__ == "__main__":
-    sys.exit(main(sys.argv[1:]))
+    main(sys.argv[1:])

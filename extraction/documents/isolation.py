@@ -1,7 +1,7 @@
 """Runs one extractor in a child process under limits, and says by name how it ended.
 
-The child gets a temporary store to write in, no secret of ours in its environment, and dies with us. What it leaves
-is only read by `validation`.
+The child gets a temporary store to write in, no secret of ours in its environment, no network where the kernel allows
+(`containment`), and dies with us. What it leaves is only read by `validation`.
 """
 
 import contextlib
@@ -19,12 +19,12 @@ from typing import Any
 import psutil
 
 from .bundle import Summary
+from .containment import CODE_ROOT, end_descendants
 from .errors import ExtractionFailed
 from .extractors.base import Extractor
 from .files import read_json
 from .limits import MIB, Limits
 
-CODE_ROOT = Path(__file__).resolve().parents[2]
 TICK_SECONDS = 0.2
 KEPT_VARIABLES = ("PATH", "LD_LIBRARY_PATH", "DYLD_LIBRARY_PATH", "VIRTUAL_ENV", "TESSDATA_PREFIX", "TZ")
 
@@ -80,6 +80,7 @@ def _supervise(work: Path, limits: Limits, watched: tuple[Path, ...]) -> int:
             while not ended(TICK_SECONDS):
                 _check(process, deadline, limits, watched)
     finally:
+        end_descendants(process.pid)
         # Before the wait: until then the group's number cannot belong to anyone else.
         with contextlib.suppress(ProcessLookupError, PermissionError):
             os.killpg(process.pid, signal.SIGKILL)
@@ -130,17 +131,22 @@ def _environment(home: Path) -> dict[str, str]:
 def _check(process: subprocess.Popen, deadline: float, limits: Limits, watched: tuple[Path, ...]) -> None:
     if time.monotonic() > deadline:
         raise _timeout(limits)
-    if _resident_bytes(process.pid) > limits.memory_bytes:
+    tree = _tree(process.pid)
+    if len(tree) > limits.processes:
+        raise ExtractionFailed(
+            "too_many_processes", f"the extractor ran more than {limits.processes} processes at once"
+        )
+    if sum(map(_resident, tree)) > limits.memory_bytes:
         raise _out_of_memory(limits)
     _check_output(limits, watched)
 
 
-def _resident_bytes(pid: int) -> int:
+def _tree(pid: int) -> list[psutil.Process]:
     try:
         parent = psutil.Process(pid)
-        return sum(_resident(process) for process in (parent, *parent.children(recursive=True)))
+        return [parent, *parent.children(recursive=True)]
     except psutil.Error:
-        return 0
+        return []
 
 
 def _resident(process: psutil.Process) -> int:

@@ -3,7 +3,10 @@
 import ctypes
 import os
 import signal
+import socket
 import time
+import zipfile
+import zlib
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -165,6 +168,81 @@ class Gibberish(Bad):
         bundle.write("GLYPH<c=3,font=/ABC> (cid:17)\ufffd\ufffd word ")
 
 
+class Multiplies(Bad):
+    """A fork bomb, but one that ends by itself should nobody stop it."""
+
+    name = "multiplies"
+    limits = Limits(processes=24, wall_seconds=30)
+
+    def fail(self, bundle: Bundle) -> None:
+        for _ in range(60):
+            if os.fork() == 0:
+                os.setsid()
+                Path(os.environ["TMPDIR"], f"{os.getpid()}").touch()
+                time.sleep(20)
+                os._exit(0)
+        time.sleep(20)
+
+
+class Escapes(Bad):
+    """Leaves a process behind that no group or parent is of any more."""
+
+    name = "escapes"
+
+    def fail(self, bundle: Bundle) -> None:
+        if os.fork() == 0:
+            os.setsid()
+            if os.fork() == 0:
+                os.environ["OSII_TEST_ESCAPED"] = "1"
+                os.execvp("sleep", ["sleep", "61.25"])
+            os._exit(0)
+        time.sleep(0.3)
+        raise ExtractionFailed("left", "and left a process")
+
+
+class Unpacks(Bad):
+    """A zip bomb, unpacked by a library that does not count."""
+
+    name = "unpacks"
+    limits = Limits(output_bytes=8 * MIB)
+
+    def fail(self, bundle: Bundle) -> None:
+        path = Path(os.environ["TMPDIR"], "bomb.zip")
+        with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as archive:
+            for number in range(12):
+                archive.writestr(f"{number}.xml", bytes(MIB))
+        with zipfile.ZipFile(path) as archive:
+            archive.extractall(path.parent)
+
+
+class Expands(Bad):
+    """The same into memory."""
+
+    name = "expands"
+    limits = Limits(memory_bytes=192 * MIB)
+
+    def fail(self, bundle: Bundle) -> None:
+        self.kept = zlib.decompress(zlib.compress(bytes(256 * MIB), 9))
+
+
+class Calls(Extractor):
+    """Its text is what came of a connection to the port that its option names."""
+
+    name = "calls"
+    version = "1"
+    label = "Calls out"
+    media_types = ()
+    options = {"port": Option(0, "where to")}
+
+    def extract(self, source: SourceFile, bundle: Bundle, options: Mapping[str, Any]) -> None:
+        try:
+            socket.create_connection(("127.0.0.1", options["port"]), timeout=5).close()
+        except OSError as error:
+            bundle.write(f"no: {error}")
+        else:
+            bundle.write("connected")
+
+
 class Blank(Extractor):
     name = "blank"
     version = "1"
@@ -199,5 +277,5 @@ class Unready(Extractor):
 
 ALL = (
     Upper, Encrypted, Raises, Segfaults, Hangs, Stops, Spins, Hungry, Swells, Floods, Scatters, Links, Lies, Overruns,
-    Gibberish, Blank, Environment, Unready,
+    Gibberish, Multiplies, Escapes, Unpacks, Expands, Calls, Blank, Environment, Unready,
 )  # fmt: skip

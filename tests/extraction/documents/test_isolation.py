@@ -1,13 +1,16 @@
 """Each way an extractor can go wrong: a failed version with a named reason, and nothing else touched."""
 
+import socket
 import subprocess
 import sys
 import time
+from collections.abc import Callable
+from pathlib import Path
 
 import psutil
 import pytest
 
-from extraction.documents import selectors, services, validation, versions
+from extraction.documents import containment, isolation, selectors, services, validation, versions
 from extraction.documents.errors import ExtractionFailed
 from extraction.models import ExtractionVersion, Promotion
 
@@ -30,6 +33,9 @@ FAILURES = {
     "lies": ("bad_bundle", "differ"),
     "overruns": ("bad_manifest", "does not lie in the text"),
     "gibberish": ("gibberish", ""),
+    "multiplies": ("too_many_processes", "24 processes"),
+    "unpacks": ("output_too_large", "8 MiB"),
+    "expands": ("out_of_memory", ""),
     "blank": ("no_text", ""),
 }
 
@@ -106,6 +112,48 @@ def test_a_child_that_is_killed(store, extracted, monkeypatch):
     assert version.error.startswith("killed: ")
     good.document.refresh_from_db()
     assert good.document.primary == good
+
+
+def test_no_process_of_an_extractor_outlives_it(store, extracted):
+    assert services.extract(extracted().document_id, "escapes").error == "left: and left a process"
+    left = [process for process in psutil.process_iter(["cmdline"]) if process.info["cmdline"] == ["sleep", "61.25"]]
+    assert left == []
+
+
+def uncontained(environment: Callable[[Path], dict[str, str]]) -> Callable[[Path], dict[str, str]]:
+    """The environment of a child whose first import takes the namespaces away."""
+    code = "from extraction.documents import containment; containment._unshare = lambda flags: False"
+
+    def make(home: Path) -> dict[str, str]:
+        (home / "sitecustomize.py").write_text(code)
+        found = environment(home)
+        return found | {"PYTHONPATH": f"{home}:{found['PYTHONPATH']}"}
+
+    return make
+
+
+@pytest.mark.parametrize("cut_off", [True, False])
+def test_an_extractor_reaches_no_network(store, extracted, monkeypatch, cut_off):
+    """Beside a negative control: the same without namespaces does reach it."""
+    if cut_off and not containment.probe().network:
+        pytest.skip("this kernel lets nobody make a network namespace")
+    if not cut_off:
+        monkeypatch.setattr(isolation, "_environment", uncontained(isolation._environment))
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        version = services.extract(extracted().document_id, "calls", options={"port": server.getsockname()[1]})
+    text = selectors.version_text(version.document_id, version.pk)
+    assert text.startswith("no: ") if cut_off else text == "connected"
+
+
+@pytest.mark.parametrize("name", ["multiplies", "escapes", "hangs", "segfaults"])
+def test_where_the_kernel_allows_no_namespaces_the_rest_holds(name, store, extracted, monkeypatch):
+    monkeypatch.setattr(isolation, "_environment", uncontained(isolation._environment))
+    good = extracted()
+    assert services.extract(good.document_id, name).status == "failed"
+    assert [
+        process for process in psutil.process_iter(["cmdline"]) if process.info["cmdline"] == ["sleep", "61.25"]
+    ] == []
+    assert selectors.primary_text(good.document_id) == "One line.\n\nAnother.\n"
 
 
 def test_a_child_dies_with_its_parent(tmp_path):
