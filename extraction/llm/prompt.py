@@ -6,7 +6,7 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-VERSION = "extract_v1"
+VERSION = "extract_v2"
 """Names the file in ``extraction/prompts``; a batch records it. Changed words are a new file with a new name."""
 
 FENCE = "chat-data"

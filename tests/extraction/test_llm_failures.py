@@ -71,7 +71,7 @@ def test_a_batch_is_read_merged_and_covered_and_the_chat_is_untouched(serve: Any
     )
     assert Proposition.objects.get().text == "A claim on m1.0."
     assert states(chat) == ["covered", "covered"]
-    assert batch.worker_version == "llm-1/extract_v1/test-model"
+    assert batch.worker_version == "llm-1/extract_v2/test-model"
     assert batch.usage == {
         "requests": 2, "input_tokens": 200, "output_tokens": 20,
         "read_evidence": 1, "stage_candidate": 1, "finish_extraction": 1,

@@ -1,16 +1,20 @@
 """The parts of the llm worker that need no endpoint, and the doctor's question to one."""
 
 import json
+import re
 from collections.abc import Callable, Iterator
 from hashlib import blake2b
+from pathlib import Path
 from typing import Any
 
 import pytest
 from pydantic_ai import messages as ai
 
+from extraction import environment
 from extraction.llm import prompt, transcript
-from extraction.llm.arguments import offered_tools
+from extraction.llm.arguments import DATA, offered_tools
 from extraction.workers import WorkerUnavailable, get_worker
+from graphctx.models import Kind, Level
 from osii import health
 from tests.extraction.scripted_endpoint import KEY, Hangs, Says, ScriptedEndpoint, Status, calls, finish, serving
 
@@ -39,8 +43,24 @@ def test_every_argument_has_a_bound() -> None:
 
 def test_a_changed_prompt_needs_a_new_name() -> None:
     """Batches record which prompt read them. Copy the file to the next number instead of changing one in use."""
-    known = {"extract_v1": "8e7536af1cc7c995"}
-    assert known[prompt.VERSION] == blake2b(prompt.instructions().encode(), digest_size=8).hexdigest()
+    known = {"extract_v1": "8e7536af1cc7c995", "extract_v2": "be716a69044a65f7"}
+    folder = Path(prompt.__file__).parents[1] / "prompts"
+    found = {file.stem: file.read_text(encoding="utf-8").strip() for file in folder.glob("extract_*.md")}
+    assert {name: blake2b(text.encode(), digest_size=8).hexdigest() for name, text in found.items()} == known
+    assert prompt.instructions() == found[prompt.VERSION]
+
+
+def test_the_prompt_holds_nothing_that_could_be_taken_for_a_claim() -> None:
+    """Samples in a prompt are stored as facts by small models: it names its vocabulary, and tells no example."""
+    told = prompt.instructions()
+    arguments = {name for tool in offered_tools() for name in tool.schema["properties"]}
+    words = {tool.name for tool in offered_tools()} | arguments | set(Kind.values) | set(Level.values)
+    words |= {DATA, "user", "assistant", *environment.MASKS}
+    assert set(re.findall(r"`([^`]*)`", told)) <= words
+    said = {"here", "this", "the learner", "may", "must", "should", "I see", "makes sense"}
+    assert set(re.findall(r'"([^"]*)"', told)) == said
+    assert not re.search(r"\bexamples?\b|\be\.g\.|\bsuch as\b|\bfor instance\b", told, re.I)
+    assert set(re.findall(r"\d+", told)) == {"0", *"12345"}
 
 
 def test_the_first_message_shows_the_overview_then_the_index_each_entry_on_one_line() -> None:

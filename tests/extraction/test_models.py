@@ -61,7 +61,7 @@ def test_a_run_reads_with_the_model_that_it_names_and_records_it(serve: Any, set
     assert endpoint.received[0].body["model"] == "m-1"
     assert endpoint.received[0].headers["authorization"] == f"Bearer {SECRET}"
     batch = Batch.objects.get()
-    assert batch.worker_version == "llm-1/extract_v1/m-1"
+    assert batch.worker_version == "llm-1/extract_v2/m-1"
     assert batch.model == {
         "name": "fast", "provider": "openai", "model": "m-1", "place": endpoint.url.removeprefix("http://")[:-3],
         "limits": {"timeout_seconds": 120, "max_requests": 7, "max_tool_calls": 200, "max_tokens": 200000,

@@ -44,7 +44,7 @@ def test_a_batch_records_the_prompt_and_its_text_or_the_worker(serve: Any) -> No
     execute(factories.chat(tea()))
     read(factories.chat(tea(1)))
     assert list(Batch.objects.order_by("created_at").values_list("worker", "prompt_version", "prompt_hash")) == [
-        ("llm", "extract_v1", prompt.content_hash()),
+        ("llm", "extract_v2", prompt.content_hash()),
         ("rules", RulesWorker.version, ""),
     ]
     assert not older_batches().exists()
@@ -59,7 +59,7 @@ def test_a_new_prompt_and_an_edited_one_make_earlier_batches_older(serve: Any, m
         assert list(older_batches()) == list(Batch.objects.all())
         assert is_older(Batch.objects.get())
     with monkeypatch.context() as now:
-        now.setattr(prompt, "VERSION", "extract_v2")
+        now.setattr(prompt, "VERSION", "extract_v3")
         assert is_older(Batch.objects.get()) and older(chat) == 1
     assert not is_older(Batch.objects.get()) and not older(chat)
 
