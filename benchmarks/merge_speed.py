@@ -19,7 +19,7 @@ from extraction.writing import GraphWriter
 from graphctx.embedding import active_space, get_embedder
 
 from .measure import spread
-from .result import Result, Target
+from .result import Result
 from .vectors import fill_graph
 
 PROPOSITIONS = 50_000
@@ -45,7 +45,7 @@ def run() -> list[Result]:
         sum(pair) for pair in zip(*(values for stage, values in times.items() if stage != "embedding"), strict=True)
     ]
     results = [
-        Result("merge", f"one candidate without embedding, {size}", "ms", **spread(rest), target=Target(50)),
+        Result("merge", f"one candidate without embedding, {size}", "ms", **spread(rest)),
     ]
     return results + [
         Result("merge", f"of one candidate: {stage}", "ms", **spread(values)) for stage, values in times.items()
