@@ -14,6 +14,7 @@ from django.utils import timezone
 
 from coverage.services import lock_chat
 
+from .leases import limit_silence
 from .models import Run
 from .planning import abandon_open_batches
 
@@ -29,6 +30,7 @@ def held(run: Run, running: QuerySet[Run] | None = None) -> Iterator[Run | None]
     """
     rows = Run.objects.select_for_update(no_key=True) if running is None else running
     with transaction.atomic():
+        limit_silence()
         current = rows.filter(pk=run.pk, status=Run.Status.RUNNING, attempt_token=run.attempt_token).first()
         if current is not None:
             lock_chat(current.chat_id)

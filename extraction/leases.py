@@ -58,6 +58,15 @@ def lease_length() -> timedelta:
     return timedelta(seconds=settings.EXTRACTION_LEASE_SECONDS)
 
 
+def limit_silence() -> None:
+    """Inside a transaction: a worker that freezes in it would keep its locks, and nobody could take its run over. The
+    database ends the session then, and what the worker did in the transaction with it.
+    """
+    silence = max(settings.EXTRACTION_LEASE_SECONDS, LEAST_SILENCE_SECONDS)
+    with connection.cursor() as cursor:
+        cursor.execute("SELECT set_config('idle_in_transaction_session_timeout', %s, true)", [f"{silence}s"])
+
+
 class Lease:
     """Keeps a claimed run's lease alive while its holder works.
 
@@ -111,14 +120,8 @@ class Lease:
         self._judge(row)
 
     def guard(self) -> Run:
-        """Inside a transaction: lock the run and prove that this attempt still holds it.
-
-        A worker that freezes in this transaction would keep its locks, and nobody could take the run over: the database
-        ends the session, and what the worker did in the transaction with it.
-        """
-        silence = max(settings.EXTRACTION_LEASE_SECONDS, LEAST_SILENCE_SECONDS)
-        with connection.cursor() as cursor:
-            cursor.execute("SELECT set_config('idle_in_transaction_session_timeout', %s, true)", [f"{silence}s"])
+        """Inside a transaction: lock the run and prove that this attempt still holds it (see ``limit_silence``)."""
+        limit_silence()
         run = Run.objects.select_for_update(no_key=True).filter(pk=self._run_id).first()
         row = run and {
             "attempt_token": run.attempt_token,

@@ -9,7 +9,6 @@ import pytest
 import redis
 from django.conf import settings
 from django.db import connections, transaction
-from django.db.backends.postgresql.operations import DatabaseOperations
 
 from coverage.guards import allow_erase
 from osii import embedded
@@ -31,6 +30,8 @@ def django_db_modify_db_settings(servers: None) -> None:
 @pytest.fixture(scope="session", autouse=True)
 def _flush_may_truncate() -> None:
     """After a test with real transactions Django empties every table by TRUNCATE, which append-only tables refuse."""
+    from django.db.backends.postgresql.operations import DatabaseOperations  # only once the models are loaded
+
     execute = DatabaseOperations.execute_sql_flush
 
     def execute_with_erase(operations: DatabaseOperations, statements: list[str]) -> None:

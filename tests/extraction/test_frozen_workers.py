@@ -9,7 +9,7 @@ import pytest
 from django.db import connection, transaction
 from django.utils import timezone
 
-from extraction import leases, reconcile
+from extraction import endings, leases, reconcile
 from extraction.models import Run
 from extraction.services import request_run
 from tests import factories
@@ -67,6 +67,8 @@ def test_the_database_ends_a_guarded_transaction_that_falls_silent(settings: obj
         leases.Lease(run).guard()
         assert idle_limit() == "90s"
     assert idle_limit() == outside
+    with endings.held(run):
+        assert idle_limit() == "90s"
 
 
 def test_a_short_lease_does_not_cut_off_a_worker_that_only_computes(settings: object) -> None:
