@@ -86,8 +86,10 @@ def listed() -> tuple[QuerySet[ChatSummary] | QuerySet[ChatFigures], int]:
     A few chats without a memo get theirs now. As long as any has none, the figures come from the view, which computes
     those in place; else from the memos alone, for a table has indexes to sort by. Both have the same columns.
     """
-    fill()
     without = outdated()
+    if without:
+        fill()
+        without = outdated()
     if without:
         return ChatFigures.objects.all(), max(0, without - IN_PLACE)
     return ChatSummary.objects.all(), 0

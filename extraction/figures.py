@@ -4,7 +4,7 @@ Nothing here decides what is extracted: planning, triggers and reports ask the d
 """
 
 from collections import Counter, defaultdict
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from datetime import timedelta
 from typing import Any
 from uuid import UUID
@@ -26,8 +26,8 @@ Figures = QuerySet[ChatSummary] | QuerySet[ChatFigures]
 Held = dict[UUID, Counter[str]]
 
 
-def held_tokens() -> Held:
-    """Uncovered tokens that are not to be read now, by chat and state (one of HELD).
+def held_tokens(chat_ids: Iterable[UUID] | None = None) -> Held:
+    """Uncovered tokens that are not to be read now, by chat and state (one of HELD); all chats when None.
 
     Few messages can be in these states: those of running and parked batches, and those that are being written. Only
     they and their equals are asked for, in three queries.
@@ -35,6 +35,9 @@ def held_tokens() -> Held:
     in_batches = BatchMessage.objects.filter(batch__status__in=(Batch.Status.RUNNING, Batch.Status.PARKED))
     since = timezone.now() - timedelta(seconds=settings.EXTRACTION_UNSETTLED_SECONDS)
     written = Message.objects.filter(streaming=True, settled_at=None, changed_at__gt=since, position__isnull=False)
+    if chat_ids is not None:
+        ids = list(chat_ids)
+        in_batches, written = in_batches.filter(chat__in=ids), written.filter(chat__in=ids)
     pairs = {*in_batches.order_by().values_list("chat", "fingerprint"), *written.values_list("chat", "fingerprint")}
     held: Held = defaultdict(Counter)
     if pairs:

@@ -155,6 +155,8 @@ class Batch(models.Model):
         indexes = [
             # Parked and in-flight overlays of a chat's messages.
             models.Index(fields=("chat", "status"), name="batch_by_chat_and_status"),
+            # The same over all chats: few.
+            models.Index(fields=("status",), condition=Q(status__in=("running", "parked")), name="batch_holding"),
             # What was read in the last day (the cap) and hour (the rate).
             models.Index(fields=("finished_at",), name="batch_by_end"),
             # What was read under older instructions.

@@ -9,7 +9,7 @@ from django.db.models.functions import Coalesce
 
 from coverage.models import Chat, ChatFigures, ChatSummary, Learner, Message, MessageCoverage
 from extraction import figures
-from extraction.figures import PARKED, Figures, Held
+from extraction.figures import PARKED, Figures
 from extraction.models import Batch, Candidate, Document, ExtractionVersion, Resolution, Run
 from extraction.prompts import chats_read_by_older
 from graphctx.models import Instance, Proposition
@@ -25,13 +25,11 @@ CHAT_ORDERS = {
 
 
 def listed_chats(
-    rows: Figures, held: Held, *, q: str = "", learner: Learner | None = None, state: str = "", sort: str = ""
+    rows: Figures, *, q: str = "", learner: Learner | None = None, state: str = "", sort: str = ""
 ) -> Figures:
-    """Of all chats' figures (``summaries.listed``), those of the list, in its order; ``state`` is one of CHAT_STATES and
-    ``held`` is ``figures.held_tokens()``.
-    """
+    """Of all chats' figures (``summaries.listed``), those of the list, in its order; ``state`` is one of CHAT_STATES."""
     if state:
-        rows = CHAT_STATES[state](rows, held)
+        rows = CHAT_STATES[state](rows)
     if q:
         rows = rows.filter(Q(chat__title__icontains=q) | Q(chat__external_id__icontains=q))
     if learner:
@@ -39,8 +37,8 @@ def listed_chats(
     return rows.order_by(*CHAT_ORDERS[sort or "said"])
 
 
-def _parked(held: Held) -> list[UUID]:
-    return [chat for chat, states in held.items() if states[PARKED]]
+def _parked() -> list[UUID]:
+    return [chat for chat, states in figures.held_tokens().items() if states[PARKED]]
 
 
 def _last_failed() -> QuerySet[Run]:
@@ -50,21 +48,19 @@ def _last_failed() -> QuerySet[Run]:
     return Run.objects.filter(last, status=Run.Status.FAILED).order_by().values("chat")
 
 
-CHAT_STATES: dict[str, Callable[[Figures, Held], Figures]] = {
-    "attention": lambda rows, held: rows.filter(Q(chat__in=_parked(held)) | Q(chat__in=_last_failed())),
-    "due": figures.due,
-    "unread": lambda rows, _: rows.filter(uncovered_tokens__gt=0),
-    "read": lambda rows, _: rows.filter(tokens__gt=0, uncovered_tokens=0),
-    "parked": lambda rows, held: rows.filter(chat__in=_parked(held)),
-    "running": lambda rows, _: rows.filter(
-        chat__in=Run.objects.filter(status__in=Run.ACTIVE).order_by().values("chat")
-    ),
-    "failed": lambda rows, _: rows.filter(chat__in=_last_failed()),
-    "older": lambda rows, _: rows.filter(chat__in=chats_read_by_older()),
+CHAT_STATES: dict[str, Callable[[Figures], Figures]] = {
+    "attention": lambda rows: rows.filter(Q(chat__in=_parked()) | Q(chat__in=_last_failed())),
+    "due": lambda rows: figures.due(rows, figures.held_tokens()),
+    "unread": lambda rows: rows.filter(uncovered_tokens__gt=0),
+    "read": lambda rows: rows.filter(tokens__gt=0, uncovered_tokens=0),
+    "parked": lambda rows: rows.filter(chat__in=_parked()),
+    "running": lambda rows: rows.filter(chat__in=Run.objects.filter(status__in=Run.ACTIVE).order_by().values("chat")),
+    "failed": lambda rows: rows.filter(chat__in=_last_failed()),
+    "older": lambda rows: rows.filter(chat__in=chats_read_by_older()),
 }
 
 
-def with_coverage(rows: Iterable[ChatSummary | ChatFigures], held: Held) -> list[Chat]:
+def with_coverage(rows: Iterable[ChatSummary | ChatFigures]) -> list[Chat]:
     """The chats of a page of ``listed_chats``, with their coverage summary as ``coverage``, when something was said last
     as ``last_said_at`` and their latest run's status as ``run_status``: over these chats only.
     """
@@ -73,7 +69,7 @@ def with_coverage(rows: Iterable[ChatSummary | ChatFigures], held: Held) -> list
     chats = [there[pk] for pk in listed if pk in there]
     latest = Run.objects.filter(chat__in=chats).order_by("chat", "-queued_at", "id").distinct("chat")
     statuses = dict(latest.values_list("chat", "status"))
-    summaries = figures.coverage_of(chats, listed, held)
+    summaries = figures.coverage_of(chats, listed, figures.held_tokens(listed))
     for chat in chats:
         chat.coverage = summaries[chat.pk]
         chat.last_said_at = listed[chat.pk].last_said_at

@@ -11,7 +11,7 @@ from django.views.decorators.http import require_POST, require_safe
 
 from coverage import summaries
 from coverage.models import Chat, Message
-from extraction import figures, services
+from extraction import services
 from extraction.models import Run
 from extraction.selectors import chat_coverage
 from graphctx import steers
@@ -33,9 +33,8 @@ def chats(request: PageRequest) -> HttpResponse:
     form = ChatFilter(request.GET)
     form.is_valid()
     rows, missing = summaries.listed()
-    held = figures.held_tokens()
-    page = page_of(request, selectors.listed_chats(rows, held, **form.chosen()))
-    page.object_list = selectors.with_coverage(page.object_list, held)
+    page = page_of(request, selectors.listed_chats(rows, **form.chosen()))
+    page.object_list = selectors.with_coverage(page.object_list)
     context = {"form": form, "page": page, "filtered": form.filters() > 0, "missing": missing}
     return render_list(request, "chats/chats_page.html", "chats/chat_table.html", context)
 
