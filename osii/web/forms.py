@@ -61,7 +61,7 @@ class ChatFilter(FilterForm):
         choices=[
             ("", "said last"),
             ("oldest", "said longest ago"),
-            ("uncovered", "most uncovered tokens"),
+            ("uncovered", "most uncovered"),
             ("changed", "latest change here"),
             ("title", "title"),
             ("learner", "learner"),
