@@ -1,15 +1,21 @@
 """Reading documents: texts, manifests, versions."""
 
 from collections.abc import Iterator
+from datetime import UTC, datetime, timedelta
 from typing import Any
 
-from ..models import ExtractionVersion
+from django.db.models import Exists, OuterRef, QuerySet
+from django.db.models.expressions import Combinable
+
+from ..models import Document, DocumentSource, ExtractionVersion
 from . import validation
 from .bundle import ARTIFACTS, MANIFEST, PROVENANCE, TEXT
 from .errors import StoreError, UnknownVersion
 from .ids import check_extraction_id
 from .store import library_store, utc
 from .versions import find_document
+
+EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 
 def primary_text(file_id: str) -> str:
@@ -50,6 +56,40 @@ def extractions(file_id: str) -> dict[str, Any]:
         "file_id": file_id,
         "primary_id": document.primary_id,
         "variants": [_variant(version, document.primary_id) for version in document.versions.all()],
+    }
+
+
+def replaced() -> Combinable:
+    """On documents: every path that the document was seen under names a newer document by now."""
+    later = DocumentSource.objects.filter(path=OuterRef("path"), seen_at__gt=OuterRef("seen_at")).exclude(
+        document=OuterRef("document")
+    )
+    own = DocumentSource.objects.filter(document=OuterRef("pk"))
+    return Exists(own.filter(Exists(later))) & ~Exists(own.filter(~Exists(later)))
+
+
+def source_changed() -> QuerySet[Document]:
+    """Documents whose source file changed: what they were read from now holds another document."""
+    return Document.objects.filter(replaced())
+
+
+def names_now(file_id: str) -> dict[str, str]:
+    """{path: file_id} of every path that the document was seen under: the document that it names now. One query."""
+    paths = DocumentSource.objects.filter(document=file_id).values("path")
+    newest = DocumentSource.objects.filter(path__in=paths).order_by("path", "-seen_at", "-id").distinct("path")
+    return dict(newest.values_list("path", "document"))
+
+
+def known_files(folder: str) -> dict[str, tuple[int, int]]:
+    """{path: (size in bytes, microseconds of the last change)} of files below ``folder`` whose newest document has a
+    text in force: what need not be read again while the file is like that. One query."""
+    below = DocumentSource.objects.filter(path__startswith=folder.rstrip("/") + "/", modified_at__isnull=False)
+    newest = below.order_by("path", "-seen_at", "-id").distinct("path")
+    rows = newest.values_list("path", "document__size_bytes", "modified_at", "document__primary")
+    return {
+        path: (size, (modified - EPOCH) // timedelta(microseconds=1))
+        for path, size, modified, primary in rows.iterator()
+        if primary is not None
     }
 
 

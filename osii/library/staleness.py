@@ -6,7 +6,8 @@ back finds its outputs current again, and the outputs of another method count fo
 
 from django.db.models import Case, CharField, Count, Exists, F, OuterRef, Q, QuerySet, Subquery, Value, When
 
-from extraction.models import Document, DocumentSource
+from extraction.documents.selectors import replaced
+from extraction.models import Document
 
 from .methods import Wanted
 from .models import Output
@@ -47,15 +48,6 @@ def as_wanted(wanted: Wanted) -> Q:
 def current_outputs(wanted: Wanted) -> QuerySet[Output]:
     """The outputs that are current: of each document's primary, as wanted. At most one per document."""
     return outputs_of(wanted).filter(as_wanted(wanted), document__primary=F("source_extraction"))
-
-
-def replaced() -> Exists:
-    """On documents: every path of the document names a newer document by now."""
-    later = DocumentSource.objects.filter(path=OuterRef("path"), seen_at__gt=OuterRef("seen_at")).exclude(
-        document=OuterRef("document")
-    )
-    own = DocumentSource.objects.filter(document=OuterRef("pk"))
-    return Exists(own.filter(Exists(later))) & ~Exists(own.filter(~Exists(later)))
 
 
 def annotate(documents: QuerySet[Document], wanted: Wanted, prefix: str = "output") -> QuerySet[Document]:

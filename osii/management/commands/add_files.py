@@ -1,26 +1,27 @@
 """Add source files to the document library and extract their text."""
 
+import json
+import signal
+import threading
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
 from django.core.management.base import CommandParser
+from django.db import InterfaceError, OperationalError, close_old_connections
 
 from coverage.models import Learner
 from coverage.view import MalformedParts, check_storable
-from extraction.documents import routing, services
-from extraction.documents.errors import DocumentError, PrimaryMoved, StoreError
+from extraction.documents import services
+from extraction.documents.errors import StoreError
 from extraction.documents.extractors import registry
-from extraction.documents.intake import AddOutcome
 from extraction.documents.sources import Found, shown, walk
 from extraction.documents.store import Store, library_store
-from extraction.models import Document, ExtractionVersion
 from osii.console import Command as OsiiCommand
-
-# Met in a folder, these are passed over; named by the caller, they are failures.
-PASSED_OVER = {"symlink", "special_file", "no_extractor"}
-STATUSES = ("added", "replaces", "unchanged", "skipped", "failed")
+from osii.console import encode, visible
+from osii.library.adding import STATUSES, Adding
+from osii.library.watching import Watcher, follow
 
 
 class Command(OsiiCommand):
@@ -28,7 +29,7 @@ class Command(OsiiCommand):
         "Add files, and the files in folders, to the document library and extract their text. The same bytes are one "
         "document whatever their path; a path with new bytes becomes a new document that says what it replaces. "
         "Hidden entries of folders are left out; symbolic links in them, and files of a type that no extractor reads, "
-        "are skipped. What cannot be added is reported with its reason, everything else is added, and the exit status "
+        "are skipped. A chat export is imported as chats. What cannot be added is reported with its reason, everything else is added, and the exit status "
         "is 1."
     )
 
@@ -48,6 +49,18 @@ class Command(OsiiCommand):
             help="what becomes of the new extraction: the text in force, or another version beside it",
         )
         parser.add_argument("--dry-run", action="store_true", help="say what would happen and change nothing")
+        parser.add_argument(
+            "--watch",
+            action="store_true",
+            help="go on: add files as they appear and change, until Ctrl-C; with --json one object per line",
+        )
+        parser.add_argument(
+            "--settle",
+            type=float,
+            default=2.0,
+            metavar="SECONDS",
+            help="with --watch: a file is taken when it has not changed for so long (default: 2)",
+        )
 
     def run(self, **options: Any) -> None:
         try:
@@ -56,19 +69,27 @@ class Command(OsiiCommand):
             self.fail(str(error))
         if options["extractor"] != registry.AUTO and options["extractor"] not in registry.extractors():
             self.fail(f"--extractor is {options['extractor']!r}, not one of auto, {', '.join(registry.extractors())}")
+        adding = Adding(
+            self._learner(options["learner"]),
+            extractor=options["extractor"],
+            policy=options["policy"],
+            dry_run=options["dry_run"],
+        )
+        if options["watch"]:
+            self._watch(adding, store, options)
+            return
         found = list(walk(options["paths"], store.root))
         if not found:
             self.fail("no files found: " + ", ".join(map(shown, options["paths"])))
-        intake = _Intake(store, self._learner(options["learner"]), options)
         entries = []
         with self.progress("Adding files", total=len(found)) as advance:
             for entry in found:
-                entries.append(intake.take(entry))
+                entries.append(adding.take(entry))
                 advance(1)
         counts = Counter(entry["status"] for entry in entries)
         data = {
             "dry_run": options["dry_run"],
-            "new_learner": intake.new_learner,
+            "new_learner": adding.new_learner,
             "files": entries,
             "counts": {status: counts[status] for status in STATUSES},
         }
@@ -78,6 +99,38 @@ class Command(OsiiCommand):
             were = "would be" if options["dry_run"] else "was" if added == 1 else "were"
             done = f"; {added:,} {were} added" if added else ""
             self.fail(f"{counts['failed']:,} of {len(entries):,} files failed{done}")
+
+    def _watch(self, adding: Adding, store: Store, options: dict[str, Any]) -> None:
+        """Add what is there and what comes, a line each; ends with exit status 0 when it is told to stop."""
+        missing = [path for path in options["paths"] if not Path(path).is_dir()]
+        if missing or options["dry_run"]:
+            self.fail("--watch takes folders" + (f", not {shown(missing[0])}" if missing else ", and no --dry-run"))
+        if not 0 <= options["settle"] <= 3600:
+            self.fail("--settle is between 0 and 3600 seconds")
+        counts: Counter[str] = Counter()
+        stop = _stopped_by_signal()
+        self.note(f"Watching {', '.join(map(shown, options['paths']))}; Ctrl-C ends it after the file in hand.")
+
+        def take(found: Found) -> None:
+            entry = _patiently(self, stop, lambda: adding.take(found))
+            if entry is not None:
+                counts[entry["status"]] += 1
+                self._line(entry)
+
+        def gone(path: str) -> None:
+            self._line({"path": shown(path), "status": "gone", "reason": "gone", "message": "its document stays"})
+
+        follow(Watcher(options["paths"], store.root, options["settle"]), stop, take, gone)
+        self.note(
+            "Stopped. " + (", ".join(f"{count:,} {status}" for status, count in counts.items()) or "Nothing came.")
+        )
+
+    def _line(self, entry: dict[str, Any]) -> None:
+        if self.as_json:
+            self.stdout.write(json.dumps(entry, ensure_ascii=False, default=encode))
+        else:
+            self.stdout.write(visible(_said(entry)))
+        self.stdout.flush()
 
     def _learner(self, name: str) -> Learner | None:
         name = name.strip()
@@ -92,71 +145,55 @@ class Command(OsiiCommand):
         return Learner.objects.filter(name=name).first() or Learner(name=name)  # saved with the first file added
 
 
-class _Intake:
-    """Takes one file after the other and says of each what became of it."""
+def _stopped_by_signal() -> threading.Event:
+    """Set by the first SIGINT or SIGTERM; a second one ends the process as usual."""
+    stop = threading.Event()
 
-    def __init__(self, store: Store, learner: Learner | None, options: dict[str, Any]) -> None:
-        self.store, self.learner = store, learner
-        self.new_learner: str | None = None
-        self.extractor, self.policy, self.dry_run = options["extractor"], options["policy"], options["dry_run"]
+    def end(number: int, _frame: object) -> None:
+        stop.set()
+        signal.signal(number, signal.default_int_handler if number == signal.SIGINT else signal.SIG_DFL)
 
-    def take(self, found: Found) -> dict[str, Any]:
-        entry: dict[str, Any] = {"path": shown(found.path), "status": "failed"}
+    for number in (signal.SIGINT, signal.SIGTERM):
+        signal.signal(number, end)
+    return stop
+
+
+def _patiently(
+    command: OsiiCommand, stop: threading.Event, take: Callable[[], dict[str, Any]], pause: float = 5.0
+) -> dict[str, Any] | None:
+    """``take()``, again and again while the database is away; None when that ended the watch."""
+    while not stop.is_set():
+        close_old_connections()
         try:
-            if found.problem is not None:
-                raise found.problem
-            outcome = services.add_file(found.path, self.learner, dry_run=self.dry_run, check_new=self._check_new)
-            if self.learner is not None and outcome.new_learner:
-                self.new_learner = self.learner.name
-            entry |= {"document": outcome.status, "file_id": outcome.file_id, "replaces": outcome.replaces}
-            entry |= {"learner_set": outcome.learner_set}
-            entry |= self._foresee(outcome) if self.dry_run else self._extract(outcome)
-        except PrimaryMoved as error:
-            entry |= {"reason": error.reason, "message": f"the new version is kept, but not primary: {error}"}
-        except DocumentError as error:
-            entry |= {"reason": error.reason, "message": str(error)}
-            if error.reason in PASSED_OVER and not found.given:
-                entry["status"] = "skipped"
-        return entry
-
-    def _check_new(self, document: Document) -> None:
-        """Refuse a file that no extractor will read, before its bytes are kept."""
-        routing.choose(self.extractor, document.mime, document.filename)
-
-    def _wants_extraction(self, file_id: str) -> bool:
-        if self.extractor != registry.AUTO:
-            return True
-        return not Document.objects.filter(pk=file_id, primary__isnull=False).exists()
-
-    def _foresee(self, outcome: AddOutcome) -> dict[str, Any]:
-        extractor = None
-        if self._wants_extraction(outcome.file_id):
-            extractor = routing.choose(self.extractor, outcome.media_type, Path(outcome.path).name).name
-        return {"status": outcome.status, "extractor": extractor}
-
-    def _extract(self, outcome: AddOutcome) -> dict[str, Any]:
-        if not self._wants_extraction(outcome.file_id):
-            return {"status": outcome.status}
-        version = services.extract(outcome.file_id, self.extractor, self.policy, actor="add_files")
-        if version.status == ExtractionVersion.Status.FAILED:
-            reason, _, message = version.error.partition(": ")
-            return {"extraction_id": version.pk, "reason": reason, "message": f"kept without a text: {message}"}
-        primary = Document.objects.filter(pk=outcome.file_id, primary=version).exists()
-        return {"status": outcome.status, "extraction_id": version.pk, "primary": primary}
+            return take()
+        except (OperationalError, InterfaceError) as error:
+            command.note(f"The database does not answer ({str(error).splitlines()[0]}): trying again.")
+            stop.wait(pause)
+    return None
 
 
 def _render(data: dict[str, Any]) -> Iterator[str]:
     for entry in data["files"]:
-        yield f"{entry['status']:<9} {entry['path']}{_detail(entry)}"
+        yield _said(entry)
     if data["new_learner"]:
         yield f"new learner {data['new_learner']!r} {'would be ' if data['dry_run'] else ''}made"
     counts = ", ".join(f"{count:,} {status}" for status, count in data["counts"].items() if count)
     yield f"{'Would be: ' if data['dry_run'] else ''}{counts}"
 
 
+def _said(entry: dict[str, Any]) -> str:
+    return f"{entry['status']:<9} {entry['path']}{_detail(entry)}"
+
+
 def _detail(entry: dict[str, Any]) -> str:
     if "reason" in entry:
         return f"  ({entry['reason']}: {entry['message']})" + ("  learner set" if entry.get("learner_set") else "")
+    if "chats" in entry:
+        return (
+            "  ("
+            + "; ".join([entry["format"], *(f"{count:,} {state}" for state, count in entry["chats"].items())])
+            + ")"
+        )
     detail = f"  {entry['file_id']}" + ("  learner set" if entry["learner_set"] else "")
     if entry["replaces"]:
         detail += f"  replaces {entry['replaces']}"

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from django.core.management import CommandError, call_command
 
-from coverage.models import Learner
+from coverage.models import Chat, Learner
 from extraction.documents import invariants, services
 from extraction.models import Document, ExtractionVersion, Promotion
 
@@ -59,7 +59,7 @@ def test_a_folder_with_good_and_bad_files(store, write, tmp_path):
         "pipe": ("skipped", "special_file"),
         "missing.txt": ("failed", "missing"),
     }
-    assert data["counts"] == {"added": 2, "replaces": 0, "unchanged": 0, "skipped": 3, "failed": 4}
+    assert data["counts"] == {"added": 2, "replaces": 0, "unchanged": 0, "chats": 0, "skipped": 3, "failed": 4}
     assert not Document.objects.filter(filename="page.html").exists()
     assert Document.objects.filter(primary__isnull=False).count() == 2
     assert list(invariants.check()) == []
@@ -231,3 +231,81 @@ def test_from_the_shell(manage, child_environment, tmp_path):
     assert lines[1] == f"failed    {folder}/empty.txt  (empty: the file is empty)"
     assert lines[2] == "1 added, 1 failed"
     assert "CommandError: 1 of 2 files failed; 1 was added" in done.stderr
+
+
+CHATS = json.dumps([
+    {"title": "Lakes", "create_time": 1_790_000_000, "update_time": 1_790_000_100, "conversation_id": "lakes", "current_node": "a",
+     "mapping": {"a": {"id": "a", "parent": None, "children": [], "message": {
+         "id": "a", "author": {"role": "user", "name": None, "metadata": {}}, "create_time": 1_790_000_001,
+         "content": {"content_type": "text", "parts": ["Why are lakes deep?"]}, "status": "finished_successfully",
+         "end_turn": True, "weight": 1.0, "metadata": {}}}}},
+])  # fmt: skip
+
+
+def test_a_chat_export_among_files_is_imported_as_chats(store, write):
+    chats, text = write("conversations.json", CHATS), write("notes.txt", "Some text.")
+    data, error = run_json("add_files", chats.parent, "--learner", "Ada", "--dry-run")
+    assert error == ""
+    assert [entry["status"] for entry in data["files"]] == ["chats", "added"]
+    assert not Chat.objects.exists()
+    data, error = run_json("add_files", chats.parent, "--learner", "Ada")
+    assert (error, data["counts"]["chats"], data["counts"]["added"]) == ("", 1, 1)
+    assert data["files"][0]["chats"] == {"new": 1}
+    assert "ChatGPT" in data["files"][0]["format"]
+    assert Chat.objects.get().learner.name == "Ada"
+    assert Document.objects.get().filename == text.name
+    out, _ = run("add_files", chats, "--learner", "Ada")
+    assert out.splitlines()[0].startswith(f"chats     {chats}  (")
+    assert "1 unchanged" in out.splitlines()[0]
+    assert list(invariants.check()) == []
+
+
+def test_problems_of_a_chat_export_are_told(store, write):
+    broken = CHATS[:-1] + ', {"title": "cut'
+    data, error = run_json("add_files", write("conversations.json", broken))
+    assert data["files"][0]["reason"] == "chat_problems"
+    assert error == "1 of 1 files failed"
+
+
+def test_paths_that_are_no_watched_folder(store, write):
+    path = write("a.txt", "text")
+    assert run("add_files", path, "--watch")[1] == f"--watch takes folders, not {path}"
+    assert "no --dry-run" in run("add_files", path.parent, "--watch", "--dry-run")[1]
+
+
+def test_cleaning_up_from_the_command(store, extracted):
+    text = extracted()
+    variant = services.extract(text.document_id, "upper", "save_variant")
+    assert "say which versions are old" in run("retain_versions")[1]
+    out, error = run("retain_versions", "--keep", 0, "--dry-run")
+    assert error == ""
+    assert variant.pk in out.splitlines()[0]
+    assert out.splitlines()[0].endswith("would go")
+    assert out.splitlines()[1].startswith("Would remove 1 version(s) of 1 document(s)")
+    assert ExtractionVersion.objects.count() == 2
+    data, error = run_json("retain_versions", "--older-than", 1)
+    assert (data["versions"], data["removals"], error) == ([], [], "")
+    data, error = run_json("retain_versions", "--keep", 0, "--reason", "spring")
+    assert data["removals"] == [{"file_id": text.document_id, "versions": [variant.pk]}]
+    assert ExtractionVersion.objects.get() == text
+
+
+def test_removing_a_document_from_the_command(store, extracted):
+    text = extracted()
+    out, _ = run("remove_document", text.document_id, "--dry-run")
+    assert out.startswith("would remove notes.txt  ")
+    assert Document.objects.exists()
+    data, error = run_json("remove_document", text.document_id, "--reason", "asked to")
+    assert (error, data["documents"][0]["counts"]["versions"]) == ("", 1)
+    assert not Document.objects.exists()
+    assert "no document" in run("remove_document", text.document_id)[1]
+
+
+def test_taking_a_promotion_back(store, extracted):
+    text = extracted()
+    upper = services.extract(text.document_id, "upper")
+    assert "not both" in run("promote_extraction", text.document_id)[1]
+    assert "not both" in run("promote_extraction", text.document_id, upper.pk, "--take-back")[1]
+    data, _ = run_json("promote_extraction", text.document_id, "--take-back", "--expect", upper.pk)
+    assert (data["before"], data["after"], data["changed"]) == (upper.pk, text.pk, True)
+    assert "no move of the primary stands" in run("promote_extraction", text.document_id, "--take-back")[1]

@@ -10,7 +10,7 @@ from hypothesis import settings as hypothesis_settings
 from hypothesis import strategies as st
 
 from coverage.models import Learner
-from extraction.documents import files, services, sources
+from extraction.documents import files, selectors, services, sources
 from extraction.documents.errors import SourceRefused, StoreError
 from extraction.documents.ids import is_extraction_id, is_file_id, new_extraction_id
 from extraction.documents.store import Store, from_utc, library_store
@@ -220,3 +220,21 @@ def test_extraction_ids_are_checked(bad):
 @given(name=st.text())
 def test_every_new_extraction_id_has_its_form(name):
     assert is_extraction_id(new_extraction_id(name))
+
+
+def test_documents_whose_source_file_changed(store, write, add):
+    """Every path must name another document by now; and the same bytes may come back."""
+    path, copy = write("a.txt", "one"), write("copy.txt", "one")
+    first = services.add_file(path).file_id
+    services.add_file(copy)
+    path.write_text("two")
+    second = services.add_file(path).file_id
+    assert not selectors.source_changed().exists()
+    assert selectors.names_now(first) == {str(path): second, str(copy): first}
+    copy.write_text("three")
+    services.add_file(copy)
+    assert [document.pk for document in selectors.source_changed()] == [first]
+    path.write_text("one")
+    services.add_file(path)
+    assert [document.pk for document in selectors.source_changed()] == [second]
+    assert selectors.names_now(second) == {str(path): first}
