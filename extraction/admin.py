@@ -30,7 +30,7 @@ from .models import (
     WorkerConversation,
 )
 from .repair_admin import RepairActions
-from .review_admin import ReviewActions, StandingFilter
+from .review_admin import MarksFilter, ReviewActions, StandingFilter
 
 
 def counted(count: int, noun: str) -> str:
@@ -150,7 +150,7 @@ class WorkerConversationAdmin(ReadOnlyAdmin):
 @admin.register(Candidate)
 class CandidateAdmin(ReviewActions):
     list_display = ("claim", "standing_word", "kind", "understanding", "batch", "created_at")
-    list_filter = (StandingFilter, "kind", "understanding")
+    list_filter = (StandingFilter, MarksFilter, "kind", "understanding")
     list_select_related = ("batch",)
     search_fields = ("claim", "=content_hash")
     ordering = ("-created_at", "id")

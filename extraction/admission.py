@@ -24,6 +24,8 @@ Place = tuple[Entry, Match | None]
 """An entry that is cited, and where the quote stands in it."""
 
 OF_THE_LEARNER = (Kind.PREFERENCE, Kind.DECISION)
+INSTRUCTS = "the evidence also gives instructions to its reader"
+"""The mark of a candidate that no auditor may merge: a person looks whether its worker took an order."""
 _MASKED = re.compile(f"[{MASKS}]")
 _WORDLESS = re.compile(r"\S*[A-Za-z0-9+/_=-]{24,}\S*")
 _SOME_DAY = "2000-01-03T00:00:00+00:00"
@@ -96,8 +98,13 @@ def marks(claim: str, places: Sequence[Place]) -> list[str]:
     if any(_pasted(entry, match) for entry, match in places):
         found.append("the quote stands in a quoted or pasted passage")
     if any(_instruction(entry["text"]) for entry, _ in places):
-        found.append("the evidence also gives instructions to its reader")
+        found.append(INSTRUCTS)
     return found
+
+
+def held_back(marked: Sequence[str]) -> str:
+    """Why a candidate with these marks waits for a person, whatever the review mode; empty when it need not."""
+    return f"waits for a decision: {INSTRUCTS}" if INSTRUCTS in marked else ""
 
 
 def _spoken(entry: Entry) -> bool:

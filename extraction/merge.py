@@ -21,6 +21,7 @@ from graphctx import embedding, vectors
 from graphctx.models import Proposition
 
 from . import spending
+from .admission import held_back
 from .auditing.audit import Audit, audit, settle
 from .auditing.model import Claim
 from .auditing.registry import get_auditor
@@ -84,16 +85,18 @@ def checkpoint(
     """
     candidates = list(Candidate.objects.filter(batch=batch, attempt=batch.attempt).order_by("order"))
     learner_id = batch.chat.learner_id
-    manual = review_mode(learner_id) == ReviewSetting.Mode.MANUAL
-    claims = [] if manual else [claim_of(candidate) for candidate in candidates]
-    prepared, made = (PreparedVectors(None, {}), None) if manual else prepare(learner_id, claims, _auditor(batch))
+    waiting = _waiting(learner_id, candidates)
+    decided = [candidate for candidate in candidates if candidate.pk not in waiting]
+    prepared, made = PreparedVectors(None, {}), None
+    if decided:
+        prepared, made = prepare(learner_id, [claim_of(candidate) for candidate in decided], _auditor(batch))
     if made is not None and made.report is not None:
         spending.record_use(batch, AUDITOR, made.report)
     with transaction.atomic():
         guard()
         chat = lock_chat(batch.chat_id)
         learner = Learner.objects.select_for_update(no_key=True).get(pk=chat.learner_id)
-        outcomes = _write(batch, learner, candidates, prepared, made)
+        outcomes = _write(batch, learner, candidates, waiting, prepared, made)
         append_entries(chat, batch.messages.all(), batch_id=batch.pk)
         _close(batch, staging, len(candidates), refusals, usage)
     return outcomes
@@ -105,16 +108,29 @@ def _auditor(batch: Batch) -> str:
     return "nearness" if left is not None and left.amount <= 0 else settings.OSII_AUDITOR
 
 
+def _waiting(learner_id: UUID, candidates: Sequence[Candidate]) -> dict[UUID, str]:
+    """Which candidates are left to staff, and why: all in manual mode, else those whose marks hold them back."""
+    if review_mode(learner_id) == ReviewSetting.Mode.MANUAL:
+        why = "waits for a decision: this learner's claims are reviewed by hand"
+        return {candidate.pk: why for candidate in candidates}
+    return {candidate.pk: why for candidate in candidates if (why := held_back(candidate.marks))}
+
+
 def _write(
-    batch: Batch, learner: Learner, candidates: Sequence[Candidate], prepared: PreparedVectors, made: Audit | None
+    batch: Batch,
+    learner: Learner,
+    candidates: Sequence[Candidate],
+    waiting: Mapping[UUID, str],
+    prepared: PreparedVectors,
+    made: Audit | None,
 ) -> Counter[str]:
     writer = GraphWriter(learner, batch.chat_id, made.auditor if made else REVIEW, prepared, batch.pk)
-    if made is None:
-        for candidate in candidates:
-            writer.defer(candidate, "waits for a decision: this learner's claims are reviewed by hand")
-    else:
-        for candidate, claim, decision in zip(candidates, made.claims, settle(made, learner), strict=True):
-            writer.apply(candidate, claim, decision)
+    decided = iter(zip(made.claims, settle(made, learner), strict=True) if made else ())
+    for candidate in candidates:
+        if candidate.pk in waiting:
+            writer.defer(candidate, waiting[candidate.pk], actor=REVIEW)
+        else:
+            writer.apply(candidate, *next(decided))
     writer.write()
     return writer.outcomes
 

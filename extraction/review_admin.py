@@ -38,6 +38,21 @@ class StandingFilter(admin.SimpleListFilter):
         return queryset.filter(standing=self.value()) if self.value() in Resolution.Outcome.values else queryset
 
 
+class MarksFilter(admin.SimpleListFilter):
+    """Whether there is something that a reader of the candidate should know."""
+
+    title = "something to mind"
+    parameter_name = "marked"
+
+    def lookups(self, request: HttpRequest, model_admin: admin.ModelAdmin) -> list[tuple[str, str]]:
+        return [("yes", "yes"), ("no", "no")]
+
+    def queryset(self, request: HttpRequest, queryset: QuerySet[Candidate]) -> QuerySet[Candidate]:
+        if self.value() == "yes":
+            return queryset.exclude(marks=[])
+        return queryset.filter(marks=[]) if self.value() == "no" else queryset
+
+
 class ReviewActions(ReadOnlyAdmin):
     """Mixed into the admin of candidates. An action says how many it decided, and why it left the others."""
 

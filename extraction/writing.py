@@ -54,9 +54,11 @@ class GraphWriter:
         self._links: list[Link] = []
         self._returning: dict[UUID, UUID] = {}
 
-    def defer(self, candidate: Candidate, reason: str) -> Resolution:
+    def defer(self, candidate: Candidate, reason: str, actor: str | None = None) -> Resolution:
         """Leave the candidate to staff: nothing of the graph changes."""
-        return self._resolve(candidate, Outcome.PENDING, None, reason)
+        resolution = self._resolve(candidate, Outcome.PENDING, None, reason)
+        resolution.actor = actor or self.actor
+        return resolution
 
     def apply(self, candidate: Candidate, claim: Claim, decision: Decision) -> Resolution:
         """Take over one decision; ``claim.id`` is the id of the proposition if it is a new one."""

@@ -23,6 +23,7 @@ SHOWN_IN_NAVIGATION = 99
 FOUND_MOST = 20
 
 DEFERRED, EVERYTHING = "deferred", "all"
+MARKED, UNMARKED = "marked", "unmarked"
 
 
 def waiting() -> QuerySet[Candidate]:
@@ -52,10 +53,11 @@ def queued(
     learner: Learner | None = None,
     kind: str = "",
     worker: str = "",
+    marks: str = "",
     state: str = "",
     chat: UUID | None = None,
 ) -> QuerySet[Candidate]:
-    """The queue. ``state`` is "" for what nobody put off, DEFERRED or EVERYTHING."""
+    """The queue. ``state`` is "" for what nobody put off, DEFERRED or EVERYTHING; ``marks`` is "", MARKED or UNMARKED."""
     rows = waiting()
     if q:
         rows = rows.filter(Q(claim__icontains=q) | Q(batch__chat__title__icontains=q))
@@ -65,6 +67,8 @@ def queued(
         rows = rows.filter(kind=kind)
     if worker:
         rows = rows.filter(batch__worker=worker)
+    if marks:
+        rows = rows.filter(Q(marks=[]) if marks == UNMARKED else ~Q(marks=[]))
     if chat:
         rows = rows.filter(batch__chat=chat)
     if state != EVERYTHING:

@@ -11,9 +11,9 @@ from extraction.workers import worker_names
 from graphctx.models import Kind, Proposition
 
 from .forms import ANY, FilterForm
-from .review import DEFERRED, EVERYTHING
+from .review import DEFERRED, EVERYTHING, MARKED, UNMARKED
 
-QUEUE_FILTERS = ("q", "learner", "kind", "worker", "chat", "state")
+QUEUE_FILTERS = ("q", "learner", "kind", "worker", "marks", "chat", "state")
 
 
 def _workers() -> list[tuple[str, str]]:
@@ -23,6 +23,9 @@ def _workers() -> list[tuple[str, str]]:
 class ReviewFilter(FilterForm):
     kind = forms.ChoiceField(required=False, choices=[ANY, *Kind.choices])
     worker = forms.ChoiceField(required=False, choices=_workers)
+    marks = forms.ChoiceField(
+        required=False, label="To mind", choices=[ANY, (MARKED, "something"), (UNMARKED, "nothing")]
+    )
     state = forms.ChoiceField(
         required=False, label="Show", choices=[("", "waiting"), (DEFERRED, "deferred"), (EVERYTHING, "both")]
     )

@@ -122,6 +122,15 @@ def test_candidates_are_filtered_by_what_became_of_them(superuser, candidates):
     assert "Ice floats." in superuser.get(admin_url(Candidate, "changelist"), {"standing": "nonsense"}).text
 
 
+def test_candidates_are_filtered_by_whether_there_is_something_to_mind(superuser, candidates):
+    review.waiting(candidates[0].batch, "Snow melts.", marks=["the claim has a relative date"])
+    listed = {
+        value: superuser.get(admin_url(Candidate, "changelist"), {"marked": value}).text for value in ("yes", "no")
+    }
+    assert ["Snow melts." in listed["yes"], "Snow melts." in listed["no"]] == [True, False]
+    assert ["Ice floats." in listed["yes"], "Ice floats." in listed["no"]] == [False, True]
+
+
 def test_the_confirmation_shows_hostile_claims_as_text(superuser, candidates):
     made = review.waiting(candidates[0].batch, "<script>alert(1)</script>")
     asked = act(superuser, Candidate, "reject", made.pk).text

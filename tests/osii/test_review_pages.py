@@ -217,7 +217,13 @@ def test_a_candidate_is_shown_with_everything_to_decide(reviewer, candidate):
 def test_what_to_know_of_a_candidate_is_shown(reviewer):
     batch = review.read(review.talk("Ice floats since yesterday."))
     made = review.waiting(batch, "Ice floats since yesterday.", marks=["the claim has a relative date"])
+    review.waiting(batch, "Ice floats.")
     assert "the claim has a relative date" in reviewer.get(url(made)).text
+    assert "the claim has a relative date" in reviewer.get(reverse("batch", args=[batch.pk])).text
+    marked = reviewer.get(reverse("review"), {"marks": "marked"}).text
+    assert claims(marked) == ["Ice floats since yesterday."] and "the claim has a relative date" in marked
+    assert f"{url(made)}?marks=marked" in marked
+    assert claims(reviewer.get(reverse("review"), {"marks": "unmarked"}).text) == ["Ice floats."]
 
 
 def test_the_review_mode_of_the_learner_is_shown(reviewer, candidate, settings):
