@@ -84,6 +84,15 @@ def path(name: str, default: Path) -> Path:
     return chosen
 
 
+def folders(name: str) -> tuple[Path, ...]:
+    """Absolute paths of folders, separated by colons as in PATH; none when the variable is not set."""
+    chosen = tuple(Path(part).expanduser() for part in string(name).split(os.pathsep) if part.strip())
+    for folder in chosen:
+        if not folder.is_absolute() or not folder.is_dir():
+            raise wrong(name, str(folder), f"absolute paths of folders that exist, separated by {os.pathsep!r}")
+    return chosen
+
+
 def url(name: str, schemes: tuple[str, ...]) -> str:
     """A URL with one of the schemes, or "" when the variable is not set."""
     value = string(name)

@@ -22,6 +22,8 @@ OSII_PORT = env.integer("OSII_PORT", 8000, least=1, most=65535)
 OSII_WORKERS = env.integer("OSII_WORKERS", 1, least=1, most=64)
 OSII_ADMIN_PASSWORD = env.string("OSII_ADMIN_PASSWORD")
 OSII_UPLOAD_MAX_MB = env.integer("OSII_UPLOAD_MAX_MB", 2048, least=1, most=1_000_000)
+# Folders whose files may be added by naming a path in the dashboard or the API; none: no path may.
+OSII_SOURCE_ROOTS = env.folders("OSII_SOURCE_ROOTS")
 
 
 def secret_key() -> str:

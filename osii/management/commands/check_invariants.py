@@ -9,6 +9,7 @@ from graphctx import invariants as graph_invariants
 from osii.console import Command as OsiiCommand
 from osii.imports import invariants as import_invariants
 from osii.library import invariants as library_invariants
+from osii.library import run_invariants
 
 ROOMS = {
     "coverage": coverage_invariants.check,
@@ -17,6 +18,7 @@ ROOMS = {
     "documents": document_invariants.check,
     "library": library_invariants.check,
     "imports": import_invariants.check,
+    "processing": run_invariants.check,
 }
 
 

@@ -11,21 +11,24 @@ from extraction.documents import services as documents
 from extraction.reconcile import reconcile_runs
 from osii.console import Command as OsiiCommand
 from osii.imports.reconcile import reconcile_imports
+from osii.library.run_reconcile import reconcile_processing
 
 SUMMARIES_AT_ONCE = 1000
 """Chats that are summarised in one round, so that a queue does not wait for many."""
 
+QUEUED = {"runs": reconcile_runs, "imports": reconcile_imports, "processing": reconcile_processing}
+
 
 class Command(OsiiCommand):
     help = (
-        "Enqueue runs and imports that never started, take over those whose worker is lost, delete uploads in time, and "
+        "Enqueue runs, imports and processing that never started, take over what lost its worker, delete uploads in time, and "
         "heal disagreements between the document store and the database. Safe to run at any time, any number of times."
     )
 
     def arguments(self, parser: CommandParser) -> None:
         parser.add_argument("--dry-run", action="store_true", help="say what would be done and change nothing")
         parser.add_argument(
-            "--every", type=float, metavar="SECONDS", help="go on for ever, once per interval (runs and imports only)"
+            "--every", type=float, metavar="SECONDS", help="go on for ever, once per interval (queues only)"
         )
 
     def run(self, **options: Any) -> None:
@@ -33,12 +36,14 @@ class Command(OsiiCommand):
             self._loop(options["every"])
         runs = reconcile_runs(dry_run=options["dry_run"])
         imports = reconcile_imports(dry_run=options["dry_run"])
+        processing = reconcile_processing(dry_run=options["dry_run"])
         if not options["dry_run"]:
             summaries.fill_all()
         store = list(documents.reconcile_all(dry_run=options["dry_run"]))
         data = {
             "runs": dict(runs),
             "imports": dict(imports),
+            "processing": dict(processing),
             "store": [row.to_dict() for row in store],
             "dry_run": options["dry_run"],
         }
@@ -52,7 +57,8 @@ class Command(OsiiCommand):
     def _loop(self, seconds: float) -> None:
         while True:
             close_old_connections()
-            for room, done in (("runs", reconcile_runs()), ("imports", reconcile_imports())):
+            for room, reconcile in QUEUED.items():
+                done = reconcile()
                 if done:
                     self.note(f"Reconciled {room}: " + ", ".join(f"{count} {what}" for what, count in done.items()))
             # Lists compute a few memos themselves; this keeps them few.
@@ -62,9 +68,7 @@ class Command(OsiiCommand):
 
 def _render(data: dict[str, Any]) -> list[str]:
     verb = "would be " if data["dry_run"] else ""
-    lines = [
-        f"{room}: {count} {verb}{what}" for room in ("runs", "imports") for what, count in data[room].items() if count
-    ]
+    lines = [f"{room}: {count} {verb}{what}" for room in QUEUED for what, count in data[room].items() if count]
     healed = "would heal" if data["dry_run"] else "healed"
     lines += [
         f"store: {healed if row['healed'] else 'cannot heal'}: {row['subject']}: {row['what']}" for row in data["store"]

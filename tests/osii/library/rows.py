@@ -3,6 +3,7 @@
 import hashlib
 from typing import Any
 
+from django.db.models import QuerySet
 from django.utils import timezone
 
 from coverage.ids import new_id
@@ -56,3 +57,7 @@ def claimed(item: ProcessingItem) -> None:
     ProcessingItem.objects.filter(pk=item.pk).update(
         status="running", attempt=1, attempt_token=new_id(), lease_expires_at=timezone.now()
     )
+
+
+def all_documents() -> QuerySet[Document]:
+    return Document.objects.all()

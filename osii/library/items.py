@@ -1,0 +1,164 @@
+"""One document of a run in somebody's hands: claimed by one conditional UPDATE, kept alive by a thread, proved before
+every write. Times are the database's: the clocks of several machines may differ.
+"""
+
+import logging
+import os
+import platform
+import threading
+import uuid
+from types import TracebackType
+from typing import Any
+
+from django.conf import settings
+from django.db import connection, transaction
+from django.db.models import F, QuerySet
+from django.db.models.functions import Coalesce, Now
+from django.db.utils import Error
+
+from coverage.queueing import stop_requested
+from extraction.leases import WorkerStopping, lease_length
+
+from .run_models import ProcessingItem, ProcessingRun, ProcessingStep
+
+logger = logging.getLogger(__name__)
+
+
+class ItemLost(Exception):
+    """This attempt no longer holds the item: another one took it over, or it ended."""
+
+
+class RunPaused(Exception):
+    """The run was paused: the item goes back, and nobody is to blame."""
+
+
+class RunCancelled(Exception):
+    """Someone asked for the run to stop."""
+
+
+def claim(item_id: int) -> ProcessingItem | None:
+    """Claim a queued item of a run that goes on; None when it is not queued (any more), or its run rests or ended."""
+    going_on = ProcessingRun.objects.filter(
+        status__in=(ProcessingRun.Status.QUEUED, ProcessingRun.Status.RUNNING), cancel_requested_at__isnull=True
+    )
+    with transaction.atomic():
+        claimed = ProcessingItem.objects.filter(
+            pk=item_id, status=ProcessingItem.Status.QUEUED, run__in=going_on
+        ).update(
+            status=ProcessingItem.Status.RUNNING,
+            attempt=F("attempt") + 1,
+            attempt_token=uuid.uuid4(),
+            lease_expires_at=Now() + lease_length(),
+            heartbeat_at=Now(),
+            started_at=Coalesce("started_at", Now()),
+            held_by=f"{platform.node()}:{os.getpid()}"[:200],
+        )
+        if not claimed:
+            return None
+        item = ProcessingItem.objects.select_related("run", "document").get(pk=item_id)
+        ProcessingRun.objects.filter(pk=item.run_id, status=ProcessingRun.Status.QUEUED).update(
+            status=ProcessingRun.Status.RUNNING, started_at=Coalesce("started_at", Now())
+        )
+    return item
+
+
+class Holding:
+    """Keeps a claimed item's lease alive while its holder works, and writes for it.
+
+    The thread has a database connection of its own, so a long step does not let the lease expire; a process that is
+    killed stops renewing, and the reconciler gives the item to another.
+    """
+
+    def __init__(self, item: ProcessingItem) -> None:
+        self.item = item
+        self._stop = threading.Event()
+        self._lost = threading.Event()
+        self._thread = threading.Thread(target=self._renew_until_stopped, name=f"item-{item.pk}", daemon=True)
+
+    def __enter__(self) -> "Holding":
+        self._thread.start()
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._stop.set()
+        self._thread.join()
+
+    def _held(self) -> QuerySet[ProcessingItem]:
+        return ProcessingItem.objects.filter(
+            pk=self.item.pk, attempt_token=self.item.attempt_token, status=ProcessingItem.Status.RUNNING
+        )
+
+    def _renew_until_stopped(self) -> None:
+        try:
+            while not self._stop.wait(settings.EXTRACTION_LEASE_SECONDS / 4):
+                try:
+                    if not self._held().update(heartbeat_at=Now(), lease_expires_at=Now() + lease_length()):
+                        self._lost.set()
+                        return
+                except Error as error:
+                    logger.warning("Could not renew the lease of item %s: %s", self.item.pk, error)
+                    connection.close()
+        finally:
+            connection.close()
+
+    def checkpoint(self) -> None:
+        """Between steps, and within long ones: raise when the run rests or stops, the item is no longer ours, or this
+        process is to stop."""
+        if stop_requested.is_set():
+            raise WorkerStopping(f"item {self.item.pk} goes back to the queue")
+        if self._lost.is_set():
+            raise ItemLost(f"item {self.item.pk} is no longer ours")
+        row = self._held().values("run__status", "run__cancel_requested_at").first()
+        if row is None:
+            raise ItemLost(f"item {self.item.pk} is no longer ours")
+        if row["run__cancel_requested_at"] is not None:
+            raise RunCancelled(f"run {self.item.run_id} was cancelled")
+        if row["run__status"] == ProcessingRun.Status.PAUSED:
+            raise RunPaused(f"run {self.item.run_id} was paused")
+
+    def begin(self, step: str) -> ProcessingStep:
+        """The step's row, as begun by this attempt. Raises ItemLost."""
+        with transaction.atomic():
+            self._prove()
+            row, made = ProcessingStep.objects.get_or_create(
+                item=self.item, step=step, defaults={"attempt": self.item.attempt}
+            )
+            if not made:
+                ProcessingStep.objects.filter(pk=row.pk).update(
+                    status=ProcessingStep.Status.RUNNING, error="", attempt=self.item.attempt, started_at=Now(),
+                    finished_at=None, extraction=None, output=None,
+                )  # fmt: skip
+                row.refresh_from_db()
+        return row
+
+    def finish(self, row: ProcessingStep, status: str, **values: Any) -> None:
+        """Write how the step ended. Raises ItemLost."""
+        with transaction.atomic():
+            self._prove()
+            ProcessingStep.objects.filter(pk=row.pk).update(status=status, finished_at=Now(), **values)
+
+    def found(self, file_id: str) -> None:
+        """The document that the path of an intake's item became. Raises ItemLost."""
+        with transaction.atomic():
+            self._prove()
+            self._held().update(document=file_id)
+        self.item.document_id = file_id
+
+    def end(self, status: str, error: str = "") -> bool:
+        """Give the lease back and end; False when another attempt holds the item."""
+        return bool(
+            self._held().update(
+                status=status, error=error, attempt_token=None, lease_expires_at=None, finished_at=Now()
+            )
+        )
+
+    def hand_back(self) -> None:
+        """The item waits again. Steps that had begun and not ended begin anew."""
+        self._held().update(status=ProcessingItem.Status.QUEUED, attempt_token=None, lease_expires_at=None)
+
+    def _prove(self) -> None:
+        """In a transaction: lock the item and prove that this attempt still holds it."""
+        if not self._held().select_for_update(no_key=True).exists():
+            raise ItemLost(f"item {self.item.pk} is no longer ours")

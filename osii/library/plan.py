@@ -1,0 +1,270 @@
+"""What a run would do: per step how many documents are eligible, stale, current and blocked, and which they are and why.
+
+One statement counts, whatever the number of documents; nothing is hashed or read from disk.
+"""
+
+import hashlib
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from django.db import connection, transaction
+
+from . import estimates, plan_sql
+from .methods import Wanted
+from .readers import Reader, readers
+from .requests import BadRequest, Request
+from .run_models import ProcessingItem, ProcessingRun, Step
+from .staleness import BLOCKED, CURRENT, MISSING, STALE
+
+SAMPLE = 10
+ELIGIBLE = "eligible"
+STATES = (ELIGIBLE, STALE, CURRENT, BLOCKED)
+"""What a listing may be of. Stale documents are among the eligible ones; eligible, current and blocked make up all."""
+
+WORK_MEMORY = "64MB"
+"""For the statement's hash tables: with less, the server looks up each document on its own."""
+
+EXTENSION = (
+    "CASE WHEN extract IN ('missing', 'stale') AND position('.' in filename) > 1 "
+    "THEN lower(right(filename, position('.' in reverse(filename)) - 1)) END"
+)
+
+
+@dataclass(slots=True)
+class StepPlan:
+    """One step: its method and the number of documents by state and reason. The reasons of missing ones may be ""."""
+
+    id: str
+    method: str
+    method_version: str
+    unready: str = ""
+    reasons: dict[tuple[str, str], int] = field(default_factory=dict)
+    in_progress: int = 0
+    seconds: tuple[float, float] | None = None  # of the eligible ones by one worker, at the pace of the latest
+
+    def count(self, *states: str) -> int:
+        return sum(count for (state, _), count in self.reasons.items() if state in states)
+
+    def to_dict(self) -> dict[str, Any]:
+        return {
+            "id": self.id,
+            "label": Step(self.id).label,
+            "method": self.method,
+            "method_version": self.method_version,
+            "eligible_count": self.count(MISSING, STALE),
+            "missing_count": self.count(MISSING),
+            "stale_count": self.count(STALE),
+            "current_count": self.count(CURRENT),
+            "blocked_count": self.count(BLOCKED),
+            "in_progress_count": self.in_progress,
+            "reasons": [
+                {"state": state, "reason": reason, "count": count}
+                for (state, reason), count in sorted(self.reasons.items())
+                if reason
+            ],
+            "not_ready": self.unready or None,
+            "estimated_seconds": list(self.seconds) if self.seconds else None,
+        }
+
+
+@dataclass(slots=True)
+class Plan:
+    """Counts over all documents in scope. ``eligible``: at least one step is; ``blocked``: none is, and one is blocked."""
+
+    request: Request
+    steps: list[StepPlan]
+    matched: int = 0
+    total_size: int = 0
+    extracted: int = 0
+    eligible: int = 0
+    blocked: int = 0
+    fingerprint: int = 0  # of the ids of the eligible ones
+    extractor_plan: list[dict[str, Any]] = field(default_factory=list)
+    sample: list[dict[str, Any]] = field(default_factory=list)
+
+    @property
+    def id(self) -> str:
+        """Names this very plan: the same request over documents in the same states."""
+        content = [
+            self.request.canonical(), self.matched, self.fingerprint,
+            [[step.id, step.method, step.method_version, sorted(map(list, step.reasons.items()))] for step in self.steps],
+        ]  # fmt: skip
+        return hashlib.blake2b(json.dumps(content).encode(), digest_size=16).hexdigest()
+
+    def step(self, name: str) -> StepPlan:
+        return next(step for step in self.steps if step.id == name)
+
+    def to_dict(self) -> dict[str, Any]:
+        """The API's ``preview``."""
+        return {
+            "plan_id": self.id,
+            "matched_count": self.matched,
+            "total_size": self.total_size,
+            "sample": self.sample,
+            "processing_plan": {
+                "matched_count": self.matched,
+                "unique_document_count": self.matched,
+                "extracted_count": self.extracted,
+                "missing_extraction_count": self.matched - self.extracted,
+                "eligible_count": self.eligible,
+                "current_count": self.matched - self.eligible - self.blocked,
+                "blocked_count": self.blocked,
+                "steps": [step.to_dict() for step in self.steps],
+            },
+            "extractor_plan": self.extractor_plan,
+        }
+
+
+@dataclass(frozen=True, slots=True)
+class Basis:
+    """What decides about states, looked up once: who reads what, and what each downstream step must make."""
+
+    request: Request
+    readers: list[Reader]
+    wanted: Mapping[str, Wanted]
+
+    @classmethod
+    def of(cls, request: Request) -> "Basis":
+        """Raises BadRequest."""
+        return cls(request, readers(request) if request.run_extraction else [], request.wanted())
+
+    def sql(self) -> plan_sql.Sql:
+        return plan_sql.planned(self.request, self.readers, self.wanted)
+
+
+def make(request: Request, basis: Basis | None = None) -> Plan:
+    """Count, and name a few of the eligible documents. Raises BadRequest."""
+    basis = basis or Basis.of(request)
+    plan = Plan(request, [step_of(name, basis) for name in request.steps()])
+    sql, parameters = basis.sql()
+    with transaction.atomic(), connection.cursor() as cursor:
+        cursor.execute("SELECT set_config('work_mem', %s, true)", [WORK_MEMORY])
+        cursor.execute(_counting(request, sql), parameters)
+        for row in cursor.fetchall():
+            _take(plan, row)
+        columns = ", ".join(request.steps())
+        cursor.execute(
+            f"SELECT file_id, filename, mime, size_bytes, {columns} FROM ({sql}) planned "
+            f"WHERE eligible ORDER BY file_id LIMIT {SAMPLE}",
+            parameters,
+        )
+        plan.sample = [_sampled(request, row) for row in cursor.fetchall()]
+    plan.extractor_plan.sort(key=lambda line: (-line["count"], line["extension"] or ""))
+    _add_progress(plan)
+    for step in plan.steps:
+        step.seconds = estimates.seconds(step.id, step.method, step.count(MISSING, STALE))
+    return plan
+
+
+def listing(
+    request: Request, step: str | None, state: str, *, reason: str | None = None, offset: int = 0, limit: int = 50
+) -> tuple[list[dict[str, Any]], int]:
+    """(documents, their number): those of one state in one step, or of the run as a whole, with the reason of each.
+
+    Each is {file_id, filename, mime, size_bytes, state, reason}, or without a step {…, states: {step: {state, reason}}}.
+    In the order in which they were added. Raises BadRequest.
+    """
+    steps = request.steps()
+    if step is not None and step not in steps:
+        raise BadRequest("step", f"is {step!r}, which is not asked for", steps)
+    if state not in (*STATES, MISSING):
+        raise BadRequest("state", f"is {state!r}", (*STATES, MISSING))
+    sql, parameters = Basis.of(request).sql()
+    where, more = _listed(step, state, reason)
+    columns = ", ".join(f"{name}, {name}_reason" for name in steps)
+    with transaction.atomic(), connection.cursor() as cursor:
+        cursor.execute("SELECT set_config('work_mem', %s, true)", [WORK_MEMORY])
+        cursor.execute(
+            f"SELECT file_id, filename, mime, size_bytes, count(*) OVER (), {columns} FROM ({sql}) planned "
+            f"WHERE {where} ORDER BY added_at, file_id OFFSET %s LIMIT %s",
+            [*parameters, *more, offset, limit],
+        )
+        rows = cursor.fetchall()
+    total = rows[0][4] if rows else 0
+    if not rows and offset:  # beyond the end
+        total = listing(request, step, state, reason=reason, limit=1)[1]
+    return [_listed_row(steps, step, row) for row in rows], total
+
+
+def _listed(step: str | None, state: str, reason: str | None) -> plan_sql.Sql:
+    if step is None:
+        where = {ELIGIBLE: "eligible", BLOCKED: "blocked AND NOT eligible"}.get(state, "NOT eligible AND NOT blocked")
+        return where, []
+    states = {ELIGIBLE: [MISSING, STALE]}.get(state, [state])
+    where, parameters = f"{step} = ANY (%s)", [states]
+    if reason is not None:
+        where += f" AND {step}_reason = %s"
+        parameters.append(reason)
+    return where, parameters
+
+
+def _listed_row(steps: tuple[str, ...], step: str | None, row: tuple) -> dict[str, Any]:
+    shown = dict(zip(("file_id", "filename", "mime", "size_bytes"), row[:4], strict=True))
+    states = {name: {"state": row[5 + 2 * place], "reason": row[6 + 2 * place]} for place, name in enumerate(steps)}
+    return shown | (states[step] if step else {"states": states})
+
+
+def step_of(name: str, basis: Basis) -> StepPlan:
+    if name == Step.EXTRACT:
+        return StepPlan(name, basis.request.extractor_name, "")
+    wanted = basis.wanted[name]
+    return StepPlan(name, wanted.method, wanted.method_version, wanted.unready)
+
+
+def _counting(request: Request, sql: str) -> str:
+    """Rows: the grouping, (state, reason) of each step, extractor, extension, and the counts."""
+    steps = request.steps()
+    sets = [f"({step}, {step}_reason)" for step in steps]
+    kinds = "extractor, extension" if request.run_extraction else "NULL::text, NULL::text"
+    if request.run_extraction:
+        sets.append("(extractor, extension)")
+        sql = f"SELECT *, {EXTENSION} AS extension FROM ({sql}) with_extension"
+    grouping = ", ".join([*steps, *(["extractor"] if request.run_extraction else [])])
+    columns = ", ".join(f"{step}, {step}_reason" for step in steps)
+    extracts = "count(*) FILTER (WHERE extract IN ('missing', 'stale'))" if request.run_extraction else "0"
+    return (
+        f"SELECT GROUPING({grouping}), {columns}, {kinds}, count(*), {extracts}, sum(size_bytes), count(primary_id), "
+        "count(*) FILTER (WHERE eligible), count(*) FILTER (WHERE blocked AND NOT eligible), "
+        "bit_xor(hashtextextended(file_id, 0)) FILTER (WHERE eligible) "
+        f"FROM ({sql}) planned GROUP BY GROUPING SETS ({', '.join([*sets, '()'])})"
+    )
+
+
+def _take(plan: Plan, row: tuple) -> None:
+    """One row of the counting statement: a step's state, a type of file, or the total."""
+    steps = plan.steps
+    extractor, extension, count, extracts, size, extracted, eligible, blocked, fingerprint = row[1 + 2 * len(steps) :]
+    bits = len(steps) + plan.request.run_extraction
+    grouped = [place for place in range(bits) if not row[0] >> (bits - 1 - place) & 1]
+    if not grouped:
+        plan.matched, plan.total_size, plan.extracted = count, int(size or 0), extracted
+        plan.eligible, plan.blocked, plan.fingerprint = eligible, blocked, fingerprint or 0
+    elif grouped[0] < len(steps):
+        place = grouped[0]
+        steps[place].reasons[row[1 + 2 * place], row[2 + 2 * place]] = count
+    elif extracts:
+        plan.extractor_plan.append({"extension": extension, "extractor": extractor, "count": extracts})
+
+
+def _sampled(request: Request, row: tuple) -> dict[str, Any]:
+    shown = dict(zip(("file_id", "filename", "mime", "size_bytes"), row[:4], strict=True))
+    todo = [step for step, state in zip(request.steps(), row[4:], strict=True) if state in (MISSING, STALE)]
+    return shown | {"steps": todo}
+
+
+def _add_progress(plan: Plan) -> None:
+    """How many documents of the library wait for each step, or are in it, in runs that are active now."""
+    active = list(ProcessingRun.objects.filter(status__in=ProcessingRun.ACTIVE).values_list("pk", flat=True)[:1000])
+    if not active:
+        return
+    with connection.cursor() as cursor:
+        cursor.execute(
+            "SELECT step, count(DISTINCT document_id) FROM osii_processingitem, unnest(steps) step "
+            "WHERE run_id = ANY (%s) AND status = ANY (%s) GROUP BY step",
+            [active, list(ProcessingItem.OPEN)],
+        )
+        counts = dict(cursor.fetchall())
+    for step in plan.steps:
+        step.in_progress = counts.get(step.id, 0)
