@@ -17,6 +17,7 @@ from coverage.services import lock_chat
 from .leases import limit_silence
 from .models import Run
 from .planning import abandon_open_batches
+from .redaction import redact
 
 MAX_RECOVERIES = 10
 """Workers lost outside any batch count on no batch; a run that is lost this often is failed for good."""
@@ -66,7 +67,7 @@ def recover(current: Run, why: str) -> bool:
         _abort(current)
     elif current.recoveries > MAX_RECOVERIES:
         abandon_open_batches(current.chat_id)
-        _end(current, Run.Status.FAILED, error=f"lost {current.recoveries} times, at last because {why}"[:2000])
+        _end(current, Run.Status.FAILED, error=redact(f"lost {current.recoveries} times, at last because {why}")[:2000])
     else:
         _wait_again(current)
         return True
@@ -81,7 +82,7 @@ def end_unavailable(run: Run, error: str, retry_at: datetime | None) -> None:
         if current.abort_requested_at is not None:
             _abort(current)
         else:
-            _end(current, Run.Status.FAILED, error=error[:2000], retry_at=retry_at)
+            _end(current, Run.Status.FAILED, error=redact(error)[:2000], retry_at=retry_at)
 
 
 def remember(run: Run, mode: str, worker: str, model: str) -> None:

@@ -11,6 +11,7 @@ import hashlib
 import json
 import re
 from collections.abc import Iterable, Sequence
+from itertools import groupby
 from typing import Any
 
 from django.db import connection
@@ -30,6 +31,10 @@ NAMES = 20
 NAME_CHARACTERS = 200
 TOPIC_READ = 20_000
 """So much of a first message is looked through for what is to be covered in its beginning."""
+
+COVERING = 1
+"""What ``scrubbed`` covers, as a number that an environment records: raise it when more is covered. What was stored under another
+one is covered again whenever it is read, as no stored environment changes."""
 
 MASKS = fence.MASK + SECRET_MASK
 """What stands in place of what was injected and of what is secret."""
@@ -56,10 +61,40 @@ def build(chat: Chat, messages: Sequence[Message], context: Iterable[Message] = 
     entries = [entry for message in context for entry in _entries(message, context=True)]
     entries += [entry for message in messages for entry in _entries(message, context=False)]
     return {
+        "covering": COVERING,
         "chat": _committed_context(chat, messages[-1].position, entries),
         "range": {"from": messages[0].position, "to": messages[-1].position},
         "evidence": entries,
     }
+
+
+def readable(content: dict[str, Any]) -> dict[str, Any]:
+    """A stored environment as a worker may read it: with everything covered that is covered today, spans as they were."""
+    if content.get("covering") == COVERING:
+        return content
+    told = content["chat"]
+    plain = {name: scrub(told[name]) for name in ("title", "topic")}
+    plain["documents"] = [scrub(str(name)) for name in told["documents"]]
+    plain["settings"] = {name: scrub(str(value)) for name, value in told.get("settings", {}).items()}
+    by_message = groupby(content["evidence"], key=lambda entry: entry["message_id"])
+    entries = [entry for _, group in by_message for entry in _covered_again(list(group))]
+    return content | {"chat": told | plain, "evidence": entries}
+
+
+def _covered_again(entries: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    """The entries of one message, scrubbed; a quiz's fields are left out where its text now has something covered."""
+    return [
+        entry
+        | {
+            "label": scrub(entry["label"]),
+            "text": text,
+            "summary": _summary(text),
+            "injected": entry["injected"] or _all_injected(text),
+            "tool": entry["tool"] if text == entry["text"] else None,
+            "quiz": entry.get("quiz", entry["tool"] is not None),
+        }
+        for entry, text in zip(entries, scrubbed(entry["text"] for entry in entries), strict=True)
+    ]
 
 
 def content_hash(content: dict[str, Any]) -> str:

@@ -10,7 +10,7 @@ from uuid import UUID, uuid5
 
 from django.db import connection, transaction
 
-from .environment import content_hash, overview
+from .environment import content_hash, overview, readable
 from .models import Batch, Candidate, ReferenceEnvironment
 from .staging import StagingRecord, claim_identity
 from .tools import ExploreTools
@@ -133,7 +133,7 @@ def _environment(batch: Batch) -> dict[str, Any]:
             f"the environment of batch {batch.pk} is not what was stored: its content has the hash {actual}, but "
             f"{stored.content_hash} is recorded; run check_invariants, and restore the row from a backup"
         )
-    return stored.content
+    return readable(stored.content)
 
 
 def _outcome(batch: Batch, worker: ExtractWorker, tools: ExploreTools, staging: MemoryStaging) -> Replay:

@@ -27,6 +27,7 @@ from .features import EXTRACT_WORKER
 from .leases import Lease, LeaseLost, RunAborted, WorkerStopping, claim
 from .merge import checkpoint
 from .models import Batch, ReferenceEnvironment, Run, WorkerConversation
+from .redaction import redact
 from .staging import BatchStaging
 from .tools import ExploreTools
 from .workers import (
@@ -126,7 +127,7 @@ def _execute_batch(batch: Batch, lease: Lease) -> None:
     if hasattr(worker, "allow"):
         worker.allow(spending.allowance(batch.run_id))
     staging = BatchStaging(batch)
-    content = batch.environment.content
+    content = environment.readable(batch.environment.content)
     tools = ExploreTools(content, staging)
     try:
         worker.run(environment.overview(content), tools, lease.checkpoint)
@@ -195,7 +196,7 @@ def _fail(batch: Batch, reason: str, *, counts: bool = True) -> None:
 
 def _close(batch: Batch, status: str, reason: str, **values: int) -> None:
     Batch.objects.filter(pk=batch.pk, status=Batch.Status.RUNNING, attempt_token=batch.attempt_token).update(
-        status=status, error=reason[:2000], attempt_token=uuid.uuid4(), finished_at=timezone.now(), **values
+        status=status, error=redact(reason)[:2000], attempt_token=uuid.uuid4(), finished_at=timezone.now(), **values
     )
 
 

@@ -1,7 +1,7 @@
 """Which addresses a model may have. A server's own network is allowed; what only the machine itself should ask is not.
 
-Addresses of the link, where clouds keep the machine's own credentials, are refused when a model is set up, and again each
-time before the key goes out, as a name may point elsewhere by then. Loopback and private ones are where own servers are.
+Addresses of the link, where clouds keep the machine's own credentials, are refused when a model is set up, again before each
+batch, and of each connection before anything is sent, as a name may point elsewhere by then. Loopback and private ones are where own servers are.
 """
 
 import ipaddress
@@ -52,6 +52,11 @@ def refusal(host: str) -> str:
     if host.rstrip(".").lower() in _METADATA_HOSTS:
         return f"{host} is a cloud's metadata service"
     return next((reason for address in _addresses(host) if (reason := _reason(address))), "")
+
+
+def refusal_of(address: str) -> str:
+    """Why this address, as numbers, must not be asked; empty when it may be."""
+    return _reason(ipaddress.ip_address(address.partition("%")[0]))
 
 
 def _addresses(host: str) -> list[Address]:

@@ -15,7 +15,7 @@ from django.conf import settings
 from extraction.models.language import ENVIRONMENT
 from extraction.workers import WorkerUnavailable
 
-from .addresses import refusal
+from .addresses import refusal, refusal_of
 
 if TYPE_CHECKING:
     import httpx2
@@ -41,6 +41,10 @@ class AnswerTooLong(Exception):
 
 class Redirected(Exception):
     """The endpoint names another address; it is not followed, because the key would go along."""
+
+
+class AddressRefused(Exception):
+    """The name led to an address that must not be asked, at the moment of the connection: nothing was sent."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -110,7 +114,7 @@ class Endpoint:
         async with httpx2.AsyncClient(
             timeout=httpx2.Timeout(self.seconds, connect=min(self.seconds, CONNECT_SECONDS)),
             follow_redirects=False,
-            event_hooks={"response": [_bound]},
+            event_hooks={"request": [_watch], "response": [_bound]},
         ) as client:
             yield self._anthropic(client) if self.provider == ANTHROPIC else self._openai(client)
 
@@ -140,6 +144,22 @@ class Endpoint:
     def _settings(self, **more: Any) -> dict[str, Any]:
         # `timeout` bounds each wait for bytes, `request_timeout` the whole request.
         return {"timeout": self.seconds, "request_timeout": self.seconds, **more}
+
+
+async def _watch(request: "httpx2.Request") -> None:
+    """Look at where each connection really leads: between the check of a name and its use the name may be changed."""
+    request.extensions = {**request.extensions, "trace": _connected}
+
+
+async def _connected(event: str, info: dict[str, Any]) -> None:
+    # Before the handshake and the headers, so that neither key nor chat is sent.
+    if not event.endswith("connect_tcp.complete"):
+        return
+    stream = info["return_value"]
+    peer = stream.get_extra_info("server_addr")
+    if peer and (refused := refusal_of(peer[0])):
+        await stream.aclose()
+        raise AddressRefused(refused)
 
 
 async def _bound(response: "httpx2.Response") -> None:

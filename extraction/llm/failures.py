@@ -9,7 +9,7 @@ from pydantic_ai import exceptions as ai
 
 from extraction.workers import BatchFailed, BatchTooLarge, WorkerUnavailable
 
-from .endpoint import AnswerTooLong, Endpoint, Redirected
+from .endpoint import AddressRefused, AnswerTooLong, Endpoint, Redirected
 
 # Servers word it in many ways, and not all with the status that it should have.
 _TOO_LONG = re.compile(
@@ -34,7 +34,7 @@ NO_TOOLS = (
 
 def is_transient(error: Exception) -> bool:
     """Whether the same request may succeed a moment later."""
-    if _has_cause(error, AnswerTooLong | Redirected) or is_too_long(error) or lacks_tools(error):
+    if _has_cause(error, AddressRefused | AnswerTooLong | Redirected) or is_too_long(error) or lacks_tools(error):
         return False
     if isinstance(error, ai.ModelHTTPError):
         return error.status_code >= 500 or error.status_code in _AGAIN_STATUSES
@@ -92,6 +92,8 @@ def _of_the_endpoint(error: Exception, what: str, endpoint: Endpoint, attempts: 
             f"the model endpoint does not know {endpoint.called('model')} {endpoint.model!r}, or "
             f"{endpoint.called('address')} is not its address (most servers want it to end in /v1): {what}"
         )
+    if _has_cause(error, AddressRefused):
+        return WorkerUnavailable(f"{endpoint.called('address')} is refused: {list(_causes(error))[-1]}")
     if _has_cause(error, Redirected):
         return WorkerUnavailable(
             f"{endpoint.place} answers that it has moved; set {endpoint.called('address')} to the new address: {what}"

@@ -12,12 +12,12 @@ from django.core.management import CommandError, call_command
 from django.utils import timezone
 
 from coverage.models import Chat, CoverageEntry, Message
-from extraction import invariants, runs
+from extraction import endings, environment, invariants, runs
 from extraction.llm import endpoint as endpoint_module
 from extraction.llm import retrying
 from extraction.models import Batch, Run, WorkerConversation
 from extraction.reconcile import reconcile_runs
-from extraction.services import finish_chat
+from extraction.services import finish_chat, request_run
 from graphctx.models import Proposition
 from tests import factories
 from tests.extraction.llm_runs import OVERLOADED, execute, reads_all, states, tea, to_read
@@ -35,6 +35,7 @@ from tests.extraction.scripted_endpoint import (
     serving,
     stage,
 )
+from tests.factories import message
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
@@ -318,6 +319,27 @@ def test_a_batch_that_only_the_endpoint_chokes_on_counts_and_parks_and_later_mes
     parked = Batch.objects.get(status="parked")
     assert parked.failures == 3
     assert "works, but not with this batch" in parked.error
+
+
+def test_an_old_batch_sends_no_secret_and_its_reason_holds_none(serve: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Its environment was stored before secrets were covered, and the server tells one besides."""
+    secret = "gh" + "p_" + "q7Wz2Lr9Tn" * 3 + "Xk4Vb8"
+    endpoint = serve(Status(400, {"error": {"message": f"unexpected {secret} in the prompt"}}))
+    chat = factories.chat(message("m0", f"Tea has caffeine. My token is {secret}."))
+    with monkeypatch.context() as before:
+        before.setattr(environment, "redact", lambda told: told)
+        before.setattr(environment, "COVERING", 0)
+        run = runs.claim(request_run(chat.pk, "rest", "llm", enqueue=False).pk)
+        runs._next_batch(run, runs.Lease(run))
+    endings.hand_back(run)
+    Batch.objects.update(status=Batch.Status.FAILED)
+    assert runs.execute(run.pk).status == "failed"
+    batch = Batch.objects.get()
+    assert (batch.status, batch.failures, len(endpoint.received)) == ("parked", 3, 3)
+    assert secret in str(batch.environment.content)
+    assert not any(secret in received.text for received in endpoint.received)
+    assert "Tea has caffeine. My token is ████" in endpoint.received[0].text
+    assert secret not in batch.error and "unexpected ████" in batch.error
 
 
 def test_a_huge_answer_is_not_read_to_its_end(serve: Any, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -14,6 +14,7 @@ from django.utils import timezone
 
 from extraction import runs, spending
 from extraction.llm import addresses, retrying
+from extraction.llm import endpoint as endpoint_module
 from extraction.llm.choice import UnknownModel, choose, model_names
 from extraction.llm.prices import Prices
 from extraction.models import Batch, LanguageModel, ModelUse, Run
@@ -226,6 +227,20 @@ def test_a_name_that_points_to_the_link_is_refused_again_when_it_is_used(
     run = run_with("fast")
     assert run.status == "failed" and "the address of the model 'fast' is refused: 169.254.169.254" in run.error
     assert not endpoint.received
+
+
+@pytest.mark.parametrize("provider", ["openai", "anthropic"])
+def test_a_name_that_is_changed_between_the_check_and_the_connection_is_sent_nothing(
+    serve: Any, settings: Any, monkeypatch: pytest.MonkeyPatch, provider: str
+) -> None:
+    served = serve(reads_all, provider=provider)
+    monkeypatch.setattr(endpoint_module, "refusal", lambda host: "")  # what the name said a moment ago
+    monkeypatch.setattr(addresses, "_reason", lambda address: f"{address} is an address of the link")
+    run = execute(factories.chat(tea()))
+    assert (run.status, run.retry_at) == ("failed", None)
+    assert run.error == "OSII_LLM_BASE_URL is refused: 127.0.0.1 is an address of the link"
+    assert (served.received, served.probes) == ([], [])
+    assert Batch.objects.get().failures == 0
 
 
 def test_the_database_keeps_credentials_out_of_addresses_and_one_default() -> None:

@@ -210,3 +210,34 @@ def test_nothing_that_a_worker_reads_holds_a_secret_and_spans_stay_right(name: s
     assert quizzed["tool"]["output"]["correct"] is True
     assert SECRET_MASK in quizzed["tool"]["input"]["question"]
     assert list(chat.messages.order_by("position").values()) == before
+
+
+@pytest.mark.django_db
+@pytest.mark.parametrize("name", ["github", "pem short", "postgres"])
+def test_what_was_stored_before_it_was_covered_is_covered_when_it_is_read(
+    name: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    whole, secret = SECRETS[name]
+    chat = factories.chat(*everywhere(whole), title=f"About {whole}", settings={"model": whole})
+    rows = list(chat.messages.order_by("position"))
+    now = environment.build(chat, rows)
+    assert environment.readable(now) is now
+    with monkeypatch.context() as before:
+        before.setattr(environment, "redact", lambda told: told)
+        before.setattr(environment, "COVERING", 0)
+        stored = environment.build(chat, rows)
+    del stored["covering"]  # as it was before there was such a number
+    assert secret in stored["evidence"][0]["text"] or "PRIVATE" in stored["evidence"][0]["text"]
+    read = environment.readable(stored)
+    forms = [secret, json.dumps(secret)[1:-1], json.dumps(json.dumps(secret)[1:-1])[1:-1]]
+    tools = ExploreTools(read, MemoryStaging())
+    for seen in (
+        read["chat"],
+        environment.overview(read),
+        tools.search_evidence("", limit=50),
+        tools.read_evidence(from_=1, to=2),
+    ):
+        assert not any(form in json.dumps(seen, ensure_ascii=False) for form in forms)
+    texts = [[one["text"] for one in made["evidence"]] for made in (read, now)]
+    assert texts[0] == texts[1]
+    assert [one["char_start"] for one in read["evidence"]] == [one["char_start"] for one in now["evidence"]]
