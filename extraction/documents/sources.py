@@ -57,7 +57,9 @@ class Source:
 
     def media_type(self) -> str:
         self.file.seek(0)
-        return media_type(self.filename, self.file.read(HEAD_BYTES))
+        head = self.file.read(HEAD_BYTES)
+        self.file.seek(max(0, self.size_bytes - HEAD_BYTES))
+        return media_type(self.filename, head, self.file.read(HEAD_BYTES))
 
 
 @dataclass(frozen=True, slots=True)

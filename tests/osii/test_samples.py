@@ -13,6 +13,7 @@ from coverage.view import count_tokens, transcript_view, view_tokens
 SAMPLES = Path(__file__).parents[2] / "osii" / "samples"
 CHATS = SAMPLES / "chats"
 DOCUMENTS = SAMPLES / "documents"
+TEXTS = sorted(path for path in DOCUMENTS.rglob("*") if path.is_file() and path.parent.name != "formats")
 EXPORT = CHATS / "chatgpt-export" / "conversations.json"
 TOOL_STATES = {"input-available", "output-available", "output-error"}
 PLAIN_PARTS = {"text", "reasoning", "step-start", "file", "source-document"}
@@ -188,9 +189,8 @@ def test_export_shows_each_content_type_and_joined_tool_calls() -> None:
 
 
 def test_documents_have_useful_lengths_and_the_encodings_they_show() -> None:
-    paths = [path for path in DOCUMENTS.rglob("*") if path.is_file()]
-    assert len(paths) >= 5
-    for path in paths:
+    assert len(TEXTS) >= 5
+    for path in TEXTS:
         assert 200 <= len(path.read_text(encoding="utf-8-sig").split()) <= 1_500, path.name
     checklist = (DOCUMENTS / "heat-pump-checklist.txt").read_bytes()
     assert checklist.startswith(b"\xef\xbb\xbf")
@@ -212,7 +212,12 @@ def test_readme_states_the_true_sizes() -> None:
     for title, conversation in CONVERSATIONS.items():
         shown = said(conversation)
         actual[title] = (len(shown), count_tokens(sum(len(exported_text(message)) for message in shown)))
-    for path in (path for path in DOCUMENTS.rglob("*") if path.is_file()):
+    for path in TEXTS:
         text = path.read_text(encoding="utf-8-sig")
         actual[f"documents/{path.relative_to(DOCUMENTS)}"] = (len(text.split()), count_tokens(text))
     assert stated == actual
+
+
+def test_readme_lists_every_document_of_another_format() -> None:
+    listed = set(re.findall(r"^\| `documents/formats/(.+?)` \|", (SAMPLES / "README.md").read_text("utf-8"), re.M))
+    assert listed == {path.name for path in (DOCUMENTS / "formats").iterdir()}

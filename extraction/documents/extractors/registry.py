@@ -10,13 +10,24 @@ from typing import Any
 from ..errors import ExtractorRefused
 from ..ids import SLUG
 from .base import Extractor
+from .docx import DocxExtractor
+from .epub import EpubExtractor
+from .html import HtmlExtractor
+from .mail import MailExtractor
+from .ocr import RapidOcrExtractor, TesseractExtractor
+from .pdf import PdfExtractor, PdfTablesExtractor
+from .pptx import PptxExtractor
 from .text import TextExtractor
+from .xlsx import XlsxExtractor
 
 logger = logging.getLogger(__name__)
 
 AUTO = "auto"
 GROUP = "osii.extractors"
-BUILTIN: tuple[type[Extractor], ...] = (TextExtractor,)
+BUILTIN: tuple[type[Extractor], ...] = (
+    TextExtractor, HtmlExtractor, PdfExtractor, TesseractExtractor, RapidOcrExtractor, DocxExtractor, PptxExtractor,
+    XlsxExtractor, MailExtractor, EpubExtractor, PdfTablesExtractor,
+)  # fmt: skip
 
 
 @functools.cache

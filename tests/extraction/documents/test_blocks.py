@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 
 from extraction.documents.errors import ExtractionFailed
 from extraction.documents.extractors.blocks import markdown_blocks, plain_blocks
-from extraction.documents.extractors.text import decode
+from extraction.documents.extractors.charsets import decode
 
 MARKDOWN = """---
 title: Notes

@@ -61,7 +61,7 @@ def test_the_layout_of_a_version(store, extracted):
 
     provenance = tomllib.loads((folder / "provenance.toml").read_text())
     assert provenance["provenance"]["status"] == "succeeded"
-    assert provenance["extractor"] == {"name": "text", "version": "1.0"}
+    assert provenance["extractor"] == {"name": "text", "version": "1.1"}
     assert provenance["config"] == {"encoding": "auto"}
     assert provenance["source"]["encoding"] == "utf-8"
     assert provenance["source"]["newline"] == "crlf"
@@ -74,7 +74,7 @@ def test_the_layout_of_a_version(store, extracted):
         "id", "created_utc", "extractor", "status", "text_sha256", "text_chars", "manifest_records",
     }  # fmt: skip
     assert (variant["id"], variant["status"], variant["text_chars"]) == (version.pk, "succeeded", len(TEXT))
-    assert variant["extractor"] == {"name": "text", "version": "1.0"}
+    assert variant["extractor"] == {"name": "text", "version": "1.1"}
 
 
 def test_the_first_extraction_is_made_primary_and_recorded(store, extracted):

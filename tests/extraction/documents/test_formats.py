@@ -1,0 +1,280 @@
+"""What each extractor keeps of the sample documents, and of files that are made to be difficult."""
+
+import json
+import zipfile
+from email.message import EmailMessage
+from pathlib import Path
+
+import pytest
+
+from extraction.documents.errors import ExtractionFailed
+from extraction.documents.extractors import charsets, registry
+from extraction.documents.extractors.flow import table
+from extraction.documents.extractors.htmltext import parse, pieces
+
+from .direct import SAMPLES, extract, type_of
+
+OFFICE = "application/vnd.openxmlformats-officedocument."
+TYPES = {
+    "inspecting-a-heat-pump.pdf": "application/pdf",
+    "watering-plan.docx": f"{OFFICE}wordprocessingml.document",
+    "limiting-factors.pptx": f"{OFFICE}presentationml.presentation",
+    "meter-readings.xlsx": f"{OFFICE}spreadsheetml.sheet",
+    "bicycle-workshop.eml": "message/rfc822",
+    "sourdough.html": "text/html",
+    "circle-of-fifths.epub": "application/epub+zip",
+    "soil-samples.png": "image/png",
+    "soil-samples-scanned.pdf": "application/pdf",
+}
+
+
+@pytest.mark.parametrize("name", TYPES)
+def test_the_type_is_known_by_content_whatever_the_name_says(name: str, tmp_path: Path) -> None:
+    assert type_of(SAMPLES / name) == TYPES[name]
+    for other in ("renamed", "renamed.txt", "renamed.zip"):
+        (tmp_path / other).write_bytes((SAMPLES / name).read_bytes())
+        assert type_of(tmp_path / other) == TYPES[name], other
+
+
+def test_every_sample_is_covered() -> None:
+    assert {path.name for path in SAMPLES.iterdir()} == set(TYPES)
+
+
+@pytest.mark.parametrize(
+    ("name", "extractor", "said"),
+    [
+        ("inspecting-a-heat-pump.pdf", "pdf", "every defrosting takes heat from the house"),
+        ("inspecting-a-heat-pump.pdf", "pdf-tables", "-7 °C | 42 °C | 3.1"),
+        ("watering-plan.docx", "docx", "Never wet the leaves of tomatoes."),
+        ("limiting-factors.pptx", "pptx", "Notes: Ask which factor limits a plant"),
+        ("meter-readings.xlsx", "xlsx", "2025-11-01 | 530 | 139.5"),
+        ("bicycle-workshop.eml", "eml", "- invoice.csv (text/csv, 28 bytes)"),
+        ("sourdough.html", "html", "Warm starters, at about 28 °C"),
+        ("circle-of-fifths.epub", "epub", "is called the Pythagorean comma"),
+    ],
+)
+def test_each_sample_gives_text_with_spans_boxes_and_tools(name, extractor, said, tmp_path) -> None:
+    found = extract(extractor, SAMPLES / name, tmp_path)
+    assert said in found.text
+    assert found.provenance["tools"].keys() > {"python"}
+    assert found.provenance["counts"]["units_attempted"] == found.provenance["counts"]["units_completed"] > 0
+    covered: set[int] = set()
+    for row in found.rows:
+        box = row["source_origin"]["bbox"]
+        assert box is None or (len(box) == 4 and all(0 <= side <= 1 for side in box) and box[0] < box[2])
+        if row["kind"] == "text":
+            covered.update(range(row["span"]["char_start"], row["span"]["char_end"]))
+    assert all(character.isspace() for at, character in enumerate(found.text) if at not in covered)
+
+
+def test_pdf_has_a_segment_for_each_page_and_places_on_them(tmp_path) -> None:
+    found = extract("pdf", SAMPLES / "inspecting-a-heat-pump.pdf", tmp_path)
+    first, second = found.of("page")
+    assert first.startswith("Inspecting a heat pump in autumn\n\nBefore the heating")
+    assert second.startswith("What to write down")
+    (title,) = [row for row in found.rows if found.said(row) == "Inspecting a heat pump in autumn"]
+    left, top, right, bottom = title["source_origin"]["bbox"]
+    assert 0.1 < left < 0.14 and 0.04 < top < bottom < 0.1 and 0.5 < right < 0.8
+
+
+def test_tables_of_a_pdf_are_kept_as_csv_and_json(tmp_path) -> None:
+    found = extract("pdf-tables", SAMPLES / "inspecting-a-heat-pump.pdf", tmp_path)
+    assert found.artifact("tables/table-0001.csv").splitlines()[1] == "10 °C,30 °C,5.1"
+    kept = json.loads(found.artifact("tables/table-0001.json"))
+    assert (kept["columns"], len(kept["rows"])) == (3, 4)
+    (segment,) = [row for row in found.rows if row["kind"] == "text" and row["type"] == "table"]
+    rows = [row for row in found.rows if row["kind"] == "table"]
+    assert [row["type"] for row in rows] == ["csv", "json"]
+    for row in rows:
+        assert row["span"] == segment["span"] and row["related_ids"] == [segment["id"]]
+    assert found.text.count("Flow temperature") == 1
+
+
+def test_word_keeps_headings_lists_tables_and_pages(tmp_path) -> None:
+    found = extract("docx", SAMPLES / "watering-plan.docx", tmp_path)
+    assert found.of("heading") == ["Watering plan for the greenhouse", "Rules of thumb", "Amounts", "When it is hot"]
+    assert len(found.of("list_item")) == 3 and len(found.of("page")) == 2
+    headings = {row["id"]: found.said(row) for row in found.rows if row["type"] == "heading"}
+    (row,) = [row for row in found.rows if row["kind"] == "text" and row["type"] == "table"]
+    assert [headings[identity] for identity in row["related_ids"]] == ["Amounts"]
+    assert found.artifact("tables/table-0001.csv").splitlines()[0] == "Plant,Litres a day,Best time"
+
+
+def test_word_shows_inserted_text_and_hides_deleted_and_repeated(tmp_path) -> None:
+    import docx
+    from docx.oxml import parse_xml
+
+    space = 'xmlns:w="http://schemas.openxmlformats.org/wordprocessingml/2006/main"'
+    document = docx.Document()
+    document.element.body.insert(0, parse_xml(
+        f'<w:p {space}><w:r><w:t xml:space="preserve">Water </w:t></w:r><w:ins w:id="1" w:author="a"><w:r><w:t>twice'
+        '</w:t></w:r></w:ins><w:del w:id="2" w:author="a"><w:r><w:delText>once</w:delText></w:r></w:del></w:p>'
+    ))  # fmt: skip
+    document.element.body.insert(1, parse_xml(
+        f"<w:sdt {space}><w:sdtContent><w:p><w:r><w:t>In a form field</w:t></w:r></w:p></w:sdtContent></w:sdt>"
+    ))  # fmt: skip
+    merged = document.add_table(1, 3)
+    merged.cell(0, 0).merge(merged.cell(0, 1)).text = "merged"
+    merged.cell(0, 2).text = "alone"
+    path = tmp_path / "a.docx"
+    document.save(path)
+    assert extract("docx", path, tmp_path).text == "Water twice\n\nIn a form field\n\nmerged | alone"
+
+
+def test_slides_are_pages_with_places(tmp_path) -> None:
+    found = extract("pptx", SAMPLES / "limiting-factors.pptx", tmp_path)
+    assert len(found.of("slide")) == 3
+    assert found.of("slide")[1].startswith("Three factors\n\n- Light")
+    (title,) = [row for row in found.rows if found.said(row) == "Three factors"]
+    assert title["source_origin"]["page"] == 2 and title["source_origin"]["bbox"] is not None
+    assert found.artifact("tables/table-0001.csv").splitlines()[-1] == "40 cm,9"
+
+
+def test_sheets_are_pages_and_empty_ones_are_passed_over(tmp_path) -> None:
+    found = extract("xlsx", SAMPLES / "meter-readings.xlsx", tmp_path)
+    assert found.of("heading") == ["Meter readings", "Rooms"]
+    assert [row["source_origin"]["page"] for row in found.rows if row["type"] == "sheet"] == [1, 3]
+    assert "2025-10-01 | 412.5 | 98 | =B2/C2" in found.text  # no program has computed it yet
+    assert found.artifact("tables/table-0002.csv").splitlines()[1] == "Kitchen,14,1"
+
+
+def test_hidden_sheets_can_be_left_out(tmp_path) -> None:
+    import openpyxl
+
+    book = openpyxl.Workbook()
+    book.active.append(["seen", 1])
+    hidden = book.create_sheet("Secret")
+    hidden.append(["unseen", 2])
+    hidden.sheet_state = "hidden"
+    path = tmp_path / "a.xlsx"
+    book.save(path)
+    assert "unseen" in extract("xlsx", path, tmp_path).text
+    (tmp_path / "again").mkdir()
+    assert "unseen" not in extract("xlsx", path, tmp_path / "again", hidden_sheets=False).text
+
+
+def test_a_web_page_loses_navigation_and_keeps_its_main_part(tmp_path) -> None:
+    found = extract("html", SAMPLES / "sourdough.html", tmp_path)
+    assert "Newsletter" not in found.text and "Shop" not in found.text and "track" not in found.text
+    assert found.of("heading") == ["Why sourdough rises", "Temperature decides the taste", "When it does not rise"]
+    assert found.artifact("tables/table-0001.csv").splitlines()[1] == "28 °C,4 hours,mild"
+    (tmp_path / "all").mkdir()
+    whole = extract("html", SAMPLES / "sourdough.html", tmp_path / "all", content="all").text
+    assert "Newsletter" in whole and "track" not in whole
+
+
+def test_a_short_page_is_kept_whole(tmp_path) -> None:
+    path = tmp_path / "a.html"
+    path.write_text("<p>Just one line.</p>")
+    assert extract("html", path, tmp_path).text == "Just one line."
+
+
+def test_the_encoding_a_page_names_is_used_and_a_wrong_one_is_not(tmp_path) -> None:
+    for name, data in {
+        "latin": '<meta charset="windows-1251"><p>Снег и лёд</p>'.encode("cp1251"),
+        "wrong": '<meta charset="ascii"><p>Снег и лёд</p>'.encode(),
+        "xml": '<?xml version="1.0" encoding="utf-8"?><html><body><p>Снег и лёд</p></body></html>'.encode(),
+    }.items():
+        path = tmp_path / f"{name}.html"
+        path.write_bytes(data)
+        assert extract("html", path, tmp_path).text == "Снег и лёд"
+
+
+def test_layout_tables_are_text_and_data_tables_are_tables() -> None:
+    layout = (
+        "<table><tr><td><table><tr><td>a</td><td>b</td></tr><tr><td>1</td><td>2</td></tr></table></td></tr></table>"
+    )
+    found = list(pieces(parse(f"<div>Before<br>it</div>{layout}<pre>x\n  y</pre>after <!-- no --> all")))
+    assert [(piece.type, piece.text) for piece in found] == [
+        ("paragraph", "Before\nit"), ("table", "a | b\n1 | 2"), ("code", "x\n  y"), ("paragraph", "after all"),
+    ]  # fmt: skip
+
+
+def test_html_of_great_depth_is_read() -> None:
+    found = list(pieces(parse("<div>" * 5000 + "deep" + "</div>" * 5000)))
+    assert [piece.text for piece in found] in ([], ["deep"])
+
+
+def test_a_mail_with_html_alone_and_one_in_an_old_charset(tmp_path) -> None:
+    message = EmailMessage()
+    message["From"], message["Subject"] = "a@example.org", "Grüße"
+    message.set_content("<h1>Hello</h1><p>from <i>afar</i></p>", subtype="html")
+    (tmp_path / "html.eml").write_bytes(message.as_bytes())
+    found = extract("eml", tmp_path / "html.eml", tmp_path)
+    assert found.text == "From: a@example.org\nSubject: Grüße\n\nHello\n\nfrom afar"
+    raw = b"From: b@example.org\nSubject: x\nContent-Type: text/plain; charset=no-such\n\nCaf\xe9 au lait\n"
+    (tmp_path / "old.eml").write_bytes(raw)
+    assert extract("eml", tmp_path / "old.eml", tmp_path).text.endswith("Café au lait")
+
+
+def test_a_file_with_the_headers_of_a_mail_is_one(tmp_path) -> None:
+    path = tmp_path / "saved.txt"
+    path.write_text("From: a@example.org\nTo: b@example.org\nDate: Mon, 6 Oct 2025 08:30:00 +0000\n\nHello\n")
+    assert type_of(path) == "message/rfc822"
+    path.write_text("From: the beginning\nof the year it was cold.\n")
+    assert type_of(path) == "text/plain"
+
+
+def test_a_book_without_one_of_its_chapters(tmp_path) -> None:
+    path = tmp_path / "book.epub"
+    whole = zipfile.ZipFile(SAMPLES / "circle-of-fifths.epub")
+    with zipfile.ZipFile(path, "w") as part:
+        for info in whole.infolist():
+            if not info.filename.endswith("c1.xhtml"):
+                part.writestr(info, whole.read(info))
+    found = extract("epub", path, tmp_path)
+    assert found.provenance["errors"]["messages"] == ["chapter 1 (OEBPS/c1.xhtml) is not in the book"]
+    assert [row["source_origin"]["page"] for row in found.rows if row["type"] == "chapter"] == [2]
+
+
+def ocr(name: str) -> str:
+    lack = registry.extractors()[name].ready()
+    if lack:
+        pytest.skip(lack)
+    return name
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("engine", ["tesseract", "rapidocr"])
+@pytest.mark.parametrize("name", ["soil-samples.png", "soil-samples-scanned.pdf"])
+def test_scanned_pages_are_recognised_line_by_line(engine, name, tmp_path) -> None:
+    found = extract(ocr(engine), SAMPLES / name, tmp_path)
+    for words in ("Soil samples, north bed", "Below twenty centimetres it turns", "pH 6.4"):
+        assert words in found.text
+    assert found.provenance["source"]["mean_confidence"] > 0.8
+    (row,) = [
+        row for row in found.rows if found.said(row).endswith("Next sample in three weeks.") and row["type"] != "page"
+    ]
+    assert row["source_origin"]["bbox"][1] > 0.5
+
+
+def test_pages_with_a_text_layer_are_not_recognised_again(tmp_path) -> None:
+    found = extract(ocr("tesseract"), SAMPLES / "inspecting-a-heat-pump.pdf", tmp_path)
+    assert found.provenance["source"]["pages_recognised"] == 0
+    assert "every defrosting takes heat" in found.text
+
+
+def test_an_unknown_language_is_named(tmp_path) -> None:
+    with pytest.raises(ExtractionFailed, match="tesseract has no xyz") as failed:
+        extract(ocr("tesseract"), SAMPLES / "soil-samples.png", tmp_path, languages="eng+xyz")
+    assert failed.value.reason == "language_missing"
+
+
+def test_a_table_drops_what_is_empty() -> None:
+    assert table([["a", "", "b"], ["", "", ""], ["1\n2", ""]]).rows == [["a", "b"], ["1 2", ""]]
+    assert table([["only"], ["one"]]).type == "paragraph"
+    assert table([["", " "], []]) is None
+
+
+@pytest.mark.parametrize(
+    ("text", "encoding"),
+    [
+        ("Съешь же ещё этих мягких французских булок, да выпей чаю. Снег и лёд зимой.", "cp1251"),
+        ("吾輩は猫である。名前はまだ無い。どこで生れたかとんと見当がつかぬ。", "shift_jis"),
+        ("Größe, Fläche und Länge: die Maße eines Gewächshauses über dem Fluß.", "cp1252"),
+        ("Œuvres complètes – l’été à la forêt, où naît la rivière", "cp1252"),
+    ],
+)
+def test_files_without_unicode_are_read_as_what_they_are(text: str, encoding: str) -> None:
+    read, found, _ = charsets.decode((text * 4).encode(encoding))
+    assert read == text * 4, found
