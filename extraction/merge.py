@@ -15,7 +15,7 @@ from django.db import transaction
 from django.utils import timezone
 
 from coverage.ids import new_id
-from coverage.models import Learner
+from coverage.models import Chat, CoverageEntry, Learner, Message
 from coverage.services import append_entries, lock_chat
 from graphctx import embedding, vectors
 from graphctx.models import Proposition
@@ -97,9 +97,22 @@ def checkpoint(
         chat = lock_chat(batch.chat_id)
         learner = Learner.objects.select_for_update(no_key=True).get(pk=chat.learner_id)
         outcomes = _write(batch, learner, candidates, waiting, prepared, made)
-        append_entries(chat, batch.messages.all(), batch_id=batch.pk)
+        _cover(chat, batch)
         _close(batch, staging, len(candidates), refusals, usage)
     return outcomes
+
+
+def _cover(chat: Chat, batch: Batch) -> None:
+    """One cover line per message of the batch; what was deleted meanwhile is released at once, as any deleted message is."""
+    read = list(batch.messages.all())
+    append_entries(chat, read, batch_id=batch.pk)
+    there = set(
+        Message.objects.filter(chat=chat, message_id__in=[row.message_id for row in read]).values_list(
+            "message_id", flat=True
+        )
+    )
+    gone = [row for row in read if row.message_id not in there]
+    append_entries(chat, gone, kind=CoverageEntry.Kind.RELEASE)
 
 
 def _auditor(batch: Batch) -> str:

@@ -11,7 +11,7 @@ from django.utils import timezone
 
 from coverage.models import Chat, CoverageEntry, Message
 from coverage.services import delete_message, put_messages
-from extraction import invariants, leases, reconcile, runs
+from extraction import invariants, leases, merge, reconcile, runs
 from extraction.models import Batch, BatchMessage, Candidate, Run
 from extraction.selectors import chat_coverage
 from extraction.services import abort_run, finish_chat, request_run, retry_parked
@@ -193,6 +193,24 @@ def test_the_rest_reads_what_is_left_of_a_parked_batch_whose_messages_changed(ch
     assert run.status == Run.Status.SUCCEEDED
     assert set(states(chat).values()) == {"covered"}
     assert not Batch.objects.filter(status=Batch.Status.PARKED).exists()
+    assert list(invariants.check()) == []
+
+
+def test_a_message_that_is_deleted_while_it_is_read_is_read_again_when_it_returns(monkeypatch) -> None:
+    chat = factories.chat(message("a", "Tea has caffeine."), message("b", "Tin melts."))
+    original = merge.prepare_vectors
+
+    def deleted_meanwhile(*arguments: object) -> object:
+        delete_message(chat.pk, "a")
+        return original(*arguments)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(merge, "prepare_vectors", deleted_meanwhile)
+        execute(chat)
+    put_messages(chat.pk, [message("a", "Tea has caffeine.")])
+    assert states(chat) == {"a": "reopened", "b": "covered"}
+    execute(chat)
+    assert states(chat) == {"a": "covered", "b": "covered"}
     assert list(invariants.check()) == []
 
 
