@@ -6,8 +6,10 @@ unfinished work in tmp/, mirrors of a version that is not primary, and what a re
 
 from collections.abc import Iterator
 
+from django.db import transaction
+
 from ..models import Document, ExtractionVersion
-from . import files, mirror, registration, removal, validation
+from . import files, mirror, registration, removal, strays, validation
 from .bundle import MANIFEST, PROVENANCE, TEXT
 from .errors import ExtractionFailed
 from .ids import check_file_id
@@ -32,6 +34,7 @@ def reconcile_all(*, dry_run: bool = False, deep: bool = True, grace: float = GR
     in_database = set(Document.objects.values_list("pk", flat=True).iterator())
     for file_id in sorted(in_database.union(store.file_ids())):
         yield from reconcile_document(file_id, dry_run=dry_run, deep=deep)
+    yield from strays.beside(store)
     for path in store.leftovers(grace):
         if not dry_run:
             store.remove_leftover(path)
@@ -42,29 +45,60 @@ def heal(store: Store, file_id: str, *, dry_run: bool = False, deep: bool = True
     """The same for a caller who holds the document's lock; lazy, so it is to be run to its end."""
     yield from removal.settle(store, file_id, dry_run=dry_run)
     document = Document.objects.filter(pk=file_id).first()
-    if document is None:
-        yield from registration.register_document(store, file_id, dry_run=dry_run)
+    if document is None and (not store.has_object(file_id) or removal.is_removed(store, file_id)):
+        return
+    unread = False
+    if document is None or _is_bare(document):
+        yield from _from_disk(store, file_id, dry_run=dry_run)
         document = Document.objects.filter(pk=file_id).first()
         if document is None:
             return
-    # Intake writes a document with its first source: without any, the row was made from disk just now.
-    from_disk = not document.sources.exists() and not document.versions.exists()
-    if from_disk and not dry_run:
-        registration.restore_sources(store, document)
-    legacy = document.primary_id is None and store.is_unversioned(file_id)
-    if legacy:
-        yield from registration.register_legacy(store, file_id, dry_run=dry_run)
-    known = set(document.versions.filter(status="succeeded").values_list("pk", flat=True))
-    yield from registration.adopt_versions(store, file_id, known, dry_run=dry_run)
-    if (from_disk or legacy) and not dry_run:
-        registration.choose_primary(store, file_id)
+    elif document.primary_id is None and store.is_unversioned(file_id):
+        unread = dry_run
+        yield from _from_before_versions(store, document, dry_run=dry_run)
+    else:
+        yield from registration.adopt_versions(store, document, dry_run=dry_run)
     yield from _check_source(store, document, deep=deep)
     for version in mirror.succeeded(document):
         yield from check_version(store, version, deep=deep)
-    if not (legacy and dry_run):  # what a dry run left unregistered is said already
+    yield from strays.inside(store, document)
+    if not unread:  # what a dry run left unregistered is said already
         yield from mirror.sync(store, file_id, write=not dry_run)
         for further in mirror.FURTHER:
             yield from further(store, file_id, write=not dry_run)
+
+
+def _is_bare(document: Document) -> bool:
+    """Intake writes a document with its first source: without any, the row was made from disk just now."""
+    return not document.sources.exists() and not document.versions.exists()
+
+
+def _from_disk(store: Store, file_id: str, *, dry_run: bool) -> list[Difference]:
+    """Give the database what the disk has of a document that it does not know: all of it or nothing, in one
+    transaction, so that whoever is interrupted begins again and index.json still decides which version is primary."""
+    with transaction.atomic():
+        found = list(registration.register_document(store, file_id, dry_run=dry_run))
+        document = Document.objects.filter(pk=file_id).first()
+        if document is None:
+            return found
+        if not dry_run:
+            registration.restore_sources(store, document)
+        if store.is_unversioned(file_id):
+            found += registration.register_legacy(store, file_id, dry_run=dry_run)
+        found += registration.adopt_versions(store, document, dry_run=dry_run)
+        if not dry_run:
+            registration.choose_primary(store, file_id)
+    return found
+
+
+def _from_before_versions(store: Store, document: Document, *, dry_run: bool) -> list[Difference]:
+    """The text of a known document becomes a version, and the primary."""
+    with transaction.atomic():
+        found = list(registration.register_legacy(store, document.pk, dry_run=dry_run))
+        found += registration.adopt_versions(store, document, dry_run=dry_run)
+        if not dry_run:
+            registration.choose_primary(store, document.pk)
+    return found
 
 
 def _check_source(store: Store, document: Document, *, deep: bool) -> Iterator[Difference]:

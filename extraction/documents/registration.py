@@ -34,7 +34,9 @@ LEGACY_PROVENANCE = {
 
 
 def register_document(store: Store, file_id: str, *, dry_run: bool) -> Iterator[Difference]:
-    """Give an object on disk its row, from meta.toml and the kept bytes."""
+    """Give an object on disk its row, from meta.toml and the kept bytes; one that has a row keeps it."""
+    if Document.objects.filter(pk=file_id).exists():
+        return
     try:
         document = read_document(store, file_id)
     except ValueError as error:
@@ -114,10 +116,14 @@ def _replaced(store: Store, file_id: object) -> str | None:
     return file_id if any(difference.healed for difference in registered) else None
 
 
-def adopt_versions(store: Store, file_id: str, known: set[str], *, dry_run: bool) -> Iterator[Difference]:
+def adopt_versions(store: Store, document: Document, *, dry_run: bool) -> Iterator[Difference]:
     """Record validated versions that lie in the document's folder and have no row."""
+    file_id = document.pk
+    known = dict(document.versions.values_list("pk", "status"))
     for name in store.version_names(file_id):
         if name in known:
+            if known[name] == ExtractionVersion.Status.FAILED:
+                yield Difference(file_id, f"extractions/{name} has files, but that extraction failed", healed=False)
             continue
         try:
             version = _read_version(store, file_id, name)

@@ -7,7 +7,6 @@ still have to go, without it nothing happened and only the mark does.
 
 import contextlib
 from collections.abc import Callable, Collection, Iterable, Iterator
-from pathlib import Path
 from typing import Any
 from uuid import UUID
 
@@ -28,7 +27,8 @@ from .ids import check_file_id, is_extraction_id
 from .mirror import Difference
 from .needs import needed_versions
 from .promotion import lock_document
-from .store import REMOVING, SOURCE, VERSIONS, Store, library_store
+from .store import REMOVING, Store, library_store
+from .strays import output_files
 
 
 def remove_document(file_id: str, actor: str, reason: str = "") -> Removal:
@@ -100,6 +100,12 @@ def settle(store: Store, file_id: str, *, dry_run: bool) -> Iterator[Difference]
         yield Difference(file_id, "a removal was begun and not carried out", healed=True)
         if not dry_run:
             store.discard(mark)
+
+
+def is_removed(store: Store, file_id: str) -> bool:
+    """Whether what is left on disk of a document is that of a recorded removal (a dry run leaves it)."""
+    told = files.read_json(store.object_dir(file_id) / REMOVING) or {}
+    return told.get("versions") is None and _is_recorded(told.get("removal"), file_id)
 
 
 def _carry_out(store: Store, file_id: str, versions: list[str] | None, erase: Callable[[UUID], Removal]) -> Removal:
@@ -206,13 +212,6 @@ def _remove_files(store: Store, file_id: str, versions: object) -> None:
     for extraction_id in versions:
         if isinstance(extraction_id, str) and is_extraction_id(extraction_id):
             store.discard(store.version_dir(file_id, extraction_id))
-            for path in list(_output_files(directory, extraction_id)):
+            for path in list(output_files(directory, extraction_id)):
                 store.discard(path)
     store.discard(directory / REMOVING)
-
-
-def _output_files(directory: Path, extraction_id: str) -> Iterator[Path]:
-    """Files of outputs, which are named <method>--<extraction_id>.<suffix> in folders of the object."""
-    for folder in directory.iterdir():
-        if folder.is_dir() and folder.name not in (SOURCE, VERSIONS):
-            yield from (path for path in folder.iterdir() if path.name.split(".")[0].endswith(f"--{extraction_id}"))

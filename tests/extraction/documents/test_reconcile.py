@@ -262,3 +262,54 @@ def test_unfinished_work_is_removed_only_when_its_owner_is_gone(store):
     assert left.exists()
     assert len(list(services.reconcile_all())) == 2
     assert list(store.scratch.iterdir()) == []
+
+
+def test_what_belongs_to_nothing_is_named_and_left(store, extracted):
+    version = extracted()
+    failed = services.extract(version.document_id, "raises")
+    folder = store.object_dir(version.document_id)
+    stray = {
+        store.objects / "notes": "is not the folder of a document",
+        folder / "copy of text.txt": "does not belong in the folder",
+        folder / "extractions" / "index.old": "does not belong among the versions",
+        folder / "syntheses" / "extractive--text-20200101000000-00000000.txt": "output of a version that is not there",
+        store.version_dir(version.document_id, failed.pk) / "text.txt": "but that extraction failed",
+    }
+    (folder / "syntheses").mkdir()
+    (folder / "syntheses" / f"extractive--{version.pk}.txt").write_text("an output of the version")
+    for path in stray:
+        path.parent.mkdir(exist_ok=True)
+        path.write_text("x")
+    found = [str(difference) for difference in services.reconcile_all()]
+    assert len(found) == len(stray)
+    for what in stray.values():
+        assert sum(what in line for line in found) == 1
+    assert all(path.exists() for path in stray)
+    assert sorted(invariants.check()) == sorted(found)
+
+
+def test_a_version_is_on_disk_for_good_before_the_database_knows_it(store, add, bad_extractors, monkeypatch):
+    """Every file and folder of it is flushed, and so are the folders that name it."""
+    file_id = add("a.txt", "some text")
+    flushed: set[Path] = set()
+    fsync, create = os.fsync, ExtractionVersion.objects.create
+
+    def flush(descriptor: int) -> None:
+        flushed.add(Path(f"/proc/self/fd/{descriptor}").readlink())
+        fsync(descriptor)
+
+    seen = []
+
+    def record(**values):
+        folder = store.version_dir(file_id, values["id"])
+        named = {store.versions_dir(file_id), store.object_dir(file_id)}
+        # They were flushed under tmp/, and keep their names below the version's folder.
+        below = {path.relative_to(folder) for path in folder.rglob("*")}
+        before = {path.relative_to(top) for top in flushed for path in flushed if path.is_relative_to(top)}
+        seen.append((below <= before, named <= flushed))
+        return create(**values)
+
+    monkeypatch.setattr(os, "fsync", flush)
+    monkeypatch.setattr(ExtractionVersion.objects, "create", record)
+    services.extract(file_id, "upper")
+    assert seen == [(True, True)]
