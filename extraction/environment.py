@@ -266,6 +266,7 @@ def overview(content: dict[str, Any]) -> dict[str, Any]:
         "overview": [_overview_line(entry) for entry in spoken],
         "index": [_index_line(entry) for entry in rest[:INDEX_ENTRIES]],
         "index_total": len(rest),
+        **({"document": content["document"]} if "document" in content else {}),
     }
 
 

@@ -64,7 +64,7 @@ WHERE b.status = 'succeeded' AND c.attempt = b.attempt
   AND NOT EXISTS (SELECT 1 FROM extraction_resolution r WHERE r.candidate_id = c.id)
 """
 
-# A candidate that was merged has evidence from its chat in the proposition that its standing names.
+# A candidate that was merged has evidence from its chat or document in the proposition that its standing names.
 STANDING_WITHOUT_EVIDENCE = """
 SELECT c.id, latest.proposition_id FROM extraction_candidate c
 JOIN extraction_batch b ON b.id = c.batch_id
@@ -74,7 +74,8 @@ JOIN LATERAL (
 ) latest ON latest.outcome IN ('new', 'same', 'supersedes', 'contradicts')
 WHERE NOT EXISTS (
     SELECT 1 FROM graphctx_instance i
-    WHERE i.proposition_id = latest.proposition_id AND i.chat_id = b.chat_id AND i.withdrawn_at IS NULL
+    WHERE i.proposition_id = latest.proposition_id AND i.withdrawn_at IS NULL
+      AND (i.chat_id = b.chat_id OR i.document_id = b.document_id)
 )
 """
 
@@ -96,7 +97,7 @@ def check() -> Iterator[str]:
             yield f"candidate {candidate}: merged batch, but no resolution"
         cursor.execute(STANDING_WITHOUT_EVIDENCE)
         for candidate, proposition in cursor.fetchall():
-            yield f"candidate {candidate}: merged into {proposition}, which has no evidence from its chat"
+            yield f"candidate {candidate}: merged into {proposition}, which has no evidence from its source"
     yield from _environments()
     yield from _quotes()
     yield from _counts()
@@ -130,6 +131,6 @@ def _counts() -> Iterator[str]:
 def _orphans() -> Iterator[str]:
     for run in Run.objects.filter(status=Run.Status.RUNNING, lease_expires_at__lt=Now()):
         yield f"run {run.pk}: running, but its lease expired at {run.lease_expires_at:%Y-%m-%d %H:%M:%S} UTC"
-    open_batches = Batch.objects.filter(status=Batch.Status.RUNNING)
+    open_batches = Batch.objects.filter(status=Batch.Status.RUNNING, run__isnull=False)
     for batch in open_batches.filter(~Q(run__status__in=Run.ACTIVE)):
         yield f"batch {batch.pk}: open, but its run is {batch.run.status}"

@@ -7,6 +7,7 @@ decided again under the learner's lock. Lock order: run, chat, learner. See docs
 import logging
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from datetime import datetime
 from uuid import UUID
 
@@ -27,6 +28,7 @@ from .auditing.model import Claim
 from .auditing.registry import get_auditor
 from .features import AUDITOR
 from .models import Batch, Candidate, ReviewSetting
+from .sources import Source, source_of
 from .staging import BatchStaging, claim_identity
 from .writing import GraphWriter, PreparedVectors
 
@@ -83,22 +85,14 @@ def checkpoint(
 
     ``guard`` locks the run and raises when this attempt no longer holds it: then nothing is written.
     """
-    candidates = list(Candidate.objects.filter(batch=batch, attempt=batch.attempt).order_by("order"))
-    learner_id = batch.chat.learner_id
-    waiting = _waiting(learner_id, candidates)
-    decided = [candidate for candidate in candidates if candidate.pk not in waiting]
-    prepared, made = PreparedVectors(None, {}), None
-    if decided:
-        prepared, made = prepare(learner_id, [claim_of(candidate) for candidate in decided], _auditor(batch))
-    if made is not None and made.report is not None:
-        spending.record_use(batch, AUDITOR, made.report)
+    ready = prepare_batch(batch, batch.chat.learner_id)
     with transaction.atomic():
         guard()
         chat = lock_chat(batch.chat_id)
         learner = Learner.objects.select_for_update(no_key=True).get(pk=chat.learner_id)
-        outcomes = _write(batch, learner, candidates, waiting, prepared, made)
+        outcomes = write_batch(batch, source_of(batch), learner, ready)
         _cover(chat, batch)
-        _close(batch, staging, len(candidates), refusals, usage)
+        close_batch(batch, staging, len(ready.candidates), refusals, usage)
     return outcomes
 
 
@@ -115,9 +109,34 @@ def _cover(chat: Chat, batch: Batch) -> None:
     append_entries(chat, gone, kind=CoverageEntry.Kind.RELEASE)
 
 
+@dataclass(frozen=True, slots=True)
+class Ready:
+    """What the merge of a batch needs: its candidates, which of them wait for staff and why, and what was decided of the
+    others, in order.
+    """
+
+    candidates: list[Candidate]
+    waiting: dict[UUID, str]
+    vectors: PreparedVectors
+    made: Audit | None
+
+
+def prepare_batch(batch: Batch, learner_id: UUID) -> Ready:
+    """Everything slow, before the transaction, for the candidates of the batch's attempt."""
+    candidates = list(Candidate.objects.filter(batch=batch, attempt=batch.attempt).order_by("order"))
+    waiting = _waiting(learner_id, candidates)
+    decided = [candidate for candidate in candidates if candidate.pk not in waiting]
+    if not decided:
+        return Ready(candidates, waiting, PreparedVectors(None, {}), None)
+    prepared, made = prepare(learner_id, [claim_of(candidate) for candidate in decided], _auditor(batch))
+    if made.report is not None:
+        spending.record_use(batch, AUDITOR, made.report)
+    return Ready(candidates, waiting, prepared, made)
+
+
 def _auditor(batch: Batch) -> str:
     """The configured auditor; the one that costs nothing once a cap on money is reached."""
-    left = spending.allowance(batch.run_id)
+    left = spending.allowance(batch.run_id or batch.pk)
     return "nearness" if left is not None and left.amount <= 0 else settings.OSII_AUDITOR
 
 
@@ -129,26 +148,21 @@ def _waiting(learner_id: UUID, candidates: Sequence[Candidate]) -> dict[UUID, st
     return {candidate.pk: why for candidate in candidates if (why := held_back(candidate.marks))}
 
 
-def _write(
-    batch: Batch,
-    learner: Learner,
-    candidates: Sequence[Candidate],
-    waiting: Mapping[UUID, str],
-    prepared: PreparedVectors,
-    made: Audit | None,
-) -> Counter[str]:
-    writer = GraphWriter(learner, batch.chat_id, made.auditor if made else REVIEW, prepared, batch.pk)
+def write_batch(batch: Batch, source: Source, learner: Learner, ready: Ready) -> Counter[str]:
+    """Merge the candidates, or leave them to review; the caller holds the locks of source and learner."""
+    made = ready.made
+    writer = GraphWriter(learner, source, made.auditor if made else REVIEW, ready.vectors, batch.pk)
     decided = iter(zip(made.claims, settle(made, learner), strict=True) if made else ())
-    for candidate in candidates:
-        if candidate.pk in waiting:
-            writer.defer(candidate, waiting[candidate.pk], actor=REVIEW)
+    for candidate in ready.candidates:
+        if candidate.pk in ready.waiting:
+            writer.defer(candidate, ready.waiting[candidate.pk], actor=REVIEW)
         else:
             writer.apply(candidate, *next(decided))
     writer.write()
     return writer.outcomes
 
 
-def _close(batch: Batch, staging: BatchStaging, staged: int, refusals: int, usage: Mapping[str, int]) -> None:
+def close_batch(batch: Batch, staging: BatchStaging, staged: int, refusals: int, usage: Mapping[str, int]) -> None:
     closed = Batch.objects.filter(pk=batch.pk, status=Batch.Status.RUNNING, attempt_token=batch.attempt_token).update(
         status=Batch.Status.SUCCEEDED,
         staged_count=staged,

@@ -28,12 +28,12 @@ def is_older(batch: Batch) -> bool:
 
 
 def older_batches() -> QuerySet[Batch]:
-    """Every batch of which ``is_older`` holds."""
+    """Every batch of a chat of which ``is_older`` holds; what a document gives says by itself that it is stale."""
     older = Q(pk=None)
     for worker, (version, text) in prompts_in_force().items():
         changed = Q(prompt_version=version) & ~Q(prompt_hash__in=("", text)) if text else Q(pk=None)
         older |= Q(worker=worker) & (~Q(prompt_version__in=("", version)) | changed)
-    return Batch.objects.filter(older, status=Batch.Status.SUCCEEDED)
+    return Batch.objects.filter(older, status=Batch.Status.SUCCEEDED, chat__isnull=False)
 
 
 def older_rows(chat_ids: Iterable[UUID]) -> QuerySet[MessageCoverage]:

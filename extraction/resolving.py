@@ -14,8 +14,7 @@ from django.db.models import F, QuerySet
 from django.utils import timezone
 
 from coverage.models import Learner
-from coverage.services import lock_chat
-from graphctx import following, links
+from graphctx import links
 from graphctx.models import Instance, Link, Proposition
 
 from .auditing.audit import Audit, settle
@@ -25,7 +24,8 @@ from .auditing.nearness import is_later
 from .auditing.nominate import nominate
 from .merge import claim_of, prepare, prepare_vectors
 from .models import Candidate, Resolution
-from .writing import GraphWriter, PreparedVectors, evidence, evidence_key
+from .sources import NoLearner, source_of
+from .writing import GraphWriter, PreparedVectors, evidence_key
 
 ACCEPT, EDIT, MERGE_INTO, SUPERSEDE, CONTRADICT, REJECT, DEFER = DECISIONS = (
     "accept", "edit", "merge_into", "supersede", "contradict", "reject", "defer",
@@ -63,7 +63,7 @@ class Nomination:
 
 def nominations(candidate: Candidate, limit: int = 10) -> list[Nomination]:
     """What the candidate may be about, nearest first. Reads only, and embeds the claim if it is new."""
-    learner_id = candidate.batch.chat.learner_id
+    learner_id = _learner_of(candidate)
     claim = claim_of(candidate)
     prepared = prepare_vectors(learner_id, [claim])
     found = nominate(learner_id, [claim], prepared.space, prepared.by_identity).of(claim)
@@ -101,10 +101,12 @@ def decide(
     on. ``expected`` is the id of the resolution that was shown. Raises StandingChanged when another one stands now, Refused for what
     cannot be, Candidate.DoesNotExist.
     """
-    candidate = Candidate.objects.select_related("batch__chat").get(pk=candidate_id)
+    candidate = Candidate.objects.select_related("batch__chat__learner", "batch__document__learner").get(
+        pk=candidate_id
+    )
     wanted = _Wanted(decision, actor, reason.strip(), _wording(decision, text), getattr(target, "pk", target))
     wanted.check()
-    learner_id = candidate.batch.chat.learner_id
+    learner_id = _learner_of(candidate)
     claim = claim_of(candidate, wanted.text)
     prepared, made = PreparedVectors(None, {}), None
     if decision in (ACCEPT, EDIT):
@@ -153,10 +155,20 @@ def _wording(decision: str, text: str | None) -> str | None:
 
 
 def _locked(candidate: Candidate, work: Callable[[Learner], Result]) -> Result:
-    """Call ``work`` in one transaction under the locks of the candidate's chat and learner."""
+    """Call ``work`` in one transaction under the locks of the candidate's source and learner."""
     with transaction.atomic():
-        chat = lock_chat(candidate.batch.chat_id)
-        return work(Learner.objects.select_for_update(no_key=True).get(pk=chat.learner_id))
+        try:
+            learner = source_of(candidate.batch).lock_learner()
+        except NoLearner as error:
+            raise Refused(str(error)) from None
+        return work(learner)
+
+
+def _learner_of(candidate: Candidate) -> UUID:
+    learner = candidate.batch.learner
+    if learner is None:
+        raise Refused("the document has no learner any more, so there is no graph that it could feed")
+    return learner.pk
 
 
 def _resolutions(candidate: Candidate) -> QuerySet[Resolution]:
@@ -175,7 +187,7 @@ def _standing(candidate: Candidate, expected: UUID | None) -> Resolution:
 def _carry_out(
     candidate: Candidate, claim: Claim, wanted: _Wanted, learner: Learner, prepared: PreparedVectors, made: Audit | None
 ) -> Resolution:
-    writer = GraphWriter(learner, candidate.batch.chat_id, wanted.actor, prepared, candidate.batch_id)
+    writer = GraphWriter(learner, source_of(candidate.batch), wanted.actor, prepared, candidate.batch_id)
     if wanted.decision == DEFER:
         resolution = writer.defer(candidate, wanted.reason or "deferred")
     elif wanted.decision == REJECT:
@@ -221,7 +233,9 @@ def undo(candidate_id: UUID, *, actor: str, reason: str = "", expected: UUID | N
     Evidence that only this candidate brought is withdrawn, links that its resolution made too, and what they had superseded
     is live again. Rows stay. Raises StandingChanged, Refused when there is nothing to take back, Candidate.DoesNotExist.
     """
-    candidate = Candidate.objects.select_related("batch__chat").get(pk=candidate_id)
+    candidate = Candidate.objects.select_related("batch__chat__learner", "batch__document__learner").get(
+        pk=candidate_id
+    )
     if not actor:
         raise Refused("an undo needs somebody who does it")
 
@@ -247,7 +261,7 @@ def _undo(candidate: Candidate, standing: Resolution, learner: Learner, actor: s
         touched = links.withdraw(Link.objects.filter(resolution=standing.pk), undone.pk)
         touched |= _relink(learner, standing)
         _withdraw_evidence(candidate, standing.proposition_id)
-        following.unlink(candidate.batch.chat_id, standing.proposition_id, candidate.batch_id, undone.pk)
+        source_of(candidate.batch).unlink(standing.proposition_id, candidate.batch_id, undone.pk)
         links.refresh_states(touched | {standing.proposition_id})
         Learner.objects.filter(pk=learner.pk).update(graph_revision=F("graph_revision") + 1)
     undone.refresh_from_db()
@@ -281,9 +295,10 @@ def brought_by(candidate: Candidate, proposition_id: UUID) -> list[Instance]:
     """Evidence for a proposition that only this candidate has brought: what an undo withdraws. Another candidate of the
     chat that stands, and has brought the same, keeps it.
     """
-    chat_id = candidate.batch.chat_id
+    source = source_of(candidate.batch)
     others = (
-        Candidate.objects.filter(batch__chat=chat_id, resolutions__proposition=proposition_id)
+        source.candidates()
+        .filter(resolutions__proposition=proposition_id)
         .exclude(pk=candidate.pk)
         .with_standing()
         .filter(standing__in=Resolution.MERGED, standing_proposition=proposition_id)
@@ -291,7 +306,7 @@ def brought_by(candidate: Candidate, proposition_id: UUID) -> list[Instance]:
     )
     kept = {key for other in others for key in _keys(other, proposition_id)}
     gone = _keys(candidate, proposition_id) - kept
-    held = Instance.objects.filter(chat=chat_id, proposition=proposition_id, withdrawn_at__isnull=True)
+    held = source.instances().filter(proposition=proposition_id, withdrawn_at__isnull=True)
     return [instance for instance in held if evidence_key(instance) in gone]
 
 
@@ -301,5 +316,5 @@ def _withdraw_evidence(candidate: Candidate, proposition_id: UUID) -> None:
 
 
 def _keys(candidate: Candidate, proposition_id: UUID) -> set[tuple[str, int, str, str | None]]:
-    items = candidate.evidence
-    return {evidence_key(evidence(candidate, proposition_id, candidate.batch.chat_id, item)) for item in items}
+    source = source_of(candidate.batch)
+    return {evidence_key(source.evidence(candidate, proposition_id, item)) for item in candidate.evidence}

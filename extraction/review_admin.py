@@ -131,7 +131,9 @@ class ReviewActions(ReadOnlyAdmin):
             self.message_user(request, f"{_counted(times)} left as before: {reason}", messages.WARNING)
 
     def _chosen(self, request: HttpRequest, candidates: QuerySet[Candidate]) -> list[Candidate]:
-        chosen = list(candidates.select_related("batch__chat__learner").order_by("pk")[: MOST + 1])
+        chosen = list(
+            candidates.select_related("batch__chat__learner", "batch__document__learner").order_by("pk")[: MOST + 1]
+        )
         if len(chosen) > MOST:
             self.message_user(request, f"Choose at most {MOST} candidates at a time.", messages.ERROR)
             return []

@@ -6,7 +6,6 @@ Batches checkpoint one by one. Abort, error or kill loses the batch in flight an
 import logging
 import time
 import uuid
-from collections import Counter
 from collections.abc import Callable
 from datetime import timedelta
 from itertools import count
@@ -14,7 +13,6 @@ from uuid import UUID
 
 from django.conf import settings
 from django.db import InterfaceError, OperationalError, connection, transaction
-from django.db.utils import Error
 from django.utils import timezone
 from rq.timeouts import BaseTimeoutException
 
@@ -23,20 +21,17 @@ from coverage.queueing import stop_requested
 from coverage.services import lock_chat
 
 from . import endings, environment, planning, spending
-from .features import EXTRACT_WORKER
 from .leases import Lease, LeaseLost, RunAborted, WorkerStopping, claim
 from .merge import checkpoint
-from .models import Batch, ReferenceEnvironment, Run, WorkerConversation
+from .models import Batch, ReferenceEnvironment, Run
+from .recording import record_attempt, spent
 from .redaction import redact
 from .staging import BatchStaging
 from .tools import ExploreTools
 from .workers import (
     BatchFailed,
     BatchTooLarge,
-    ExtractWorker,
-    WorkerReport,
     WorkerUnavailable,
-    as_recorded,
     get_worker,
 )
 
@@ -133,7 +128,7 @@ def _execute_batch(batch: Batch, lease: Lease) -> None:
         worker.run(environment.overview(content), tools, lease.checkpoint)
         if not staging.finished:
             raise BatchFailed("the worker stopped without finish_extraction")
-        checkpoint(batch, staging, tools.refusals, _spent(batch, tools, worker), lease.guard)
+        checkpoint(batch, staging, tools.refusals, spent(batch, tools, worker), lease.guard)
     except (LeaseLost, RunAborted, WorkerStopping, BaseTimeoutException, *DATABASE_AWAY):
         raise
     except Exception as error:
@@ -144,7 +139,7 @@ def _execute_batch(batch: Batch, lease: Lease) -> None:
         if isinstance(error, WorkerUnavailable):
             raise
     finally:
-        _record(batch, tools, worker)
+        record_attempt(batch, tools, worker)
 
 
 def _close_failed(batch: Batch, run: Run, error: Exception) -> None:
@@ -159,32 +154,6 @@ def _close_failed(batch: Batch, run: Run, error: Exception) -> None:
         _close(batch, Batch.Status.ABORTED, f"read as two smaller batches: {reason}")
     else:
         _close(batch, Batch.Status.PARKED, reason, failures=batch.failures + 1)
-
-
-def _spent(batch: Batch, tools: ExploreTools, worker: ExtractWorker) -> Counter[str]:
-    """What all attempts at the batch used so far: calls of each tool, and whatever the worker counts."""
-    return Counter(batch.usage) + tools.calls + getattr(worker, "report", WorkerReport()).usage
-
-
-def _record(batch: Batch, tools: ExploreTools, worker: ExtractWorker) -> None:
-    """Keep what this attempt used and said, however it ended; nothing of an attempt that another one has followed."""
-    report = getattr(worker, "report", WorkerReport())
-    try:
-        with transaction.atomic():
-            spending.record_use(batch, EXTRACT_WORKER, report)
-            ours = Batch.objects.filter(pk=batch.pk, attempt=batch.attempt)
-            used = {"usage": _spent(batch, tools, worker), "refusals": tools.refusals, **as_recorded(worker)}
-            if not ours.update(**used) or not report.conversation:
-                return
-            WorkerConversation.objects.create(
-                batch=batch,
-                attempt=batch.attempt,
-                worker_version=worker.version,
-                entries=report.conversation,
-                usage=report.usage,
-            )
-    except Error as error:
-        logger.warning("What the worker of batch %s used and said is not kept: %s", batch.pk, error)
 
 
 def _fail(batch: Batch, reason: str, *, counts: bool = True) -> None:

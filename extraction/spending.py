@@ -34,7 +34,7 @@ def record_use(batch: Batch, agent: str, report: WorkerReport) -> None:
         return
     ModelUse.objects.create(
         batch=batch,
-        run=batch.run_id,
+        run=batch.run_id or batch.pk,
         attempt=batch.attempt,
         agent=agent,
         model=report.model,

@@ -1,10 +1,8 @@
 """Writing decisions into a learner's graph: propositions, evidence, links and resolutions, in a fixed number of queries."""
 
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from dataclasses import dataclass
-from datetime import datetime
-from typing import Any
 from uuid import UUID
 
 import numpy as np
@@ -13,13 +11,12 @@ from django.utils import timezone
 
 from coverage.models import Learner
 from graphctx import vectors
-from graphctx.evidence import stand
-from graphctx.following import link_consecutive
 from graphctx.links import refresh_states
 from graphctx.models import EmbeddingSpace, Instance, Link, Proposition
 
 from .auditing.model import Claim, Decision, Outcome
 from .models import Candidate, Resolution
+from .sources import Source
 from .staging import claim_identity
 
 
@@ -32,17 +29,17 @@ class PreparedVectors:
 
 
 class GraphWriter:
-    """Collects what decisions about one chat's candidates change, and writes it.
+    """Collects what decisions about one source's candidates change, and writes it.
 
-    The caller holds the locks of the chat and of its learner from before the decisions were settled until the
+    The caller holds the locks of the source and of its learner from before the decisions were settled until the
     transaction ends.
     """
 
     def __init__(
-        self, learner: Learner, chat_id: UUID, actor: str, prepared: PreparedVectors, batch: UUID | None = None
+        self, learner: Learner, source: Source, actor: str, prepared: PreparedVectors, batch: UUID | None = None
     ) -> None:
         self.learner = learner
-        self.chat_id = chat_id
+        self.source = source
         self.actor = actor
         self.prepared = prepared
         self.batch = batch
@@ -71,7 +68,7 @@ class GraphWriter:
         about = decision.target if decision.outcome in (Outcome.SUPERSEDES, Outcome.CONTRADICTS) else None
         resolution = self._resolve(candidate, decision.outcome, proposition_id, decision.reason, about)
         self._link(resolution, decision)
-        self._instances += [evidence(candidate, proposition_id, self.chat_id, item) for item in candidate.evidence]
+        self._instances += [self.source.evidence(candidate, proposition_id, item) for item in candidate.evidence]
         return resolution
 
     def _new(self, candidate: Candidate, claim: Claim) -> UUID:
@@ -134,7 +131,7 @@ class GraphWriter:
             vectors.add_vectors(self.prepared.space, self.learner.pk, self._vectors)
         self._clear_the_way()
         Link.objects.bulk_create(self._links, batch_size=500, ignore_conflicts=True)
-        link_consecutive(self.learner, self.chat_id, {one.position for one in written}, self.batch)
+        self.source.link(self.learner, {one.position for one in written if one.position is not None}, self.batch)
         touched = {instance.proposition_id for instance in written}
         touched |= {end for link in self._links for end in (link.source_id, link.target_id)}
         refresh_states(touched)
@@ -145,10 +142,10 @@ class GraphWriter:
         """Append the evidence that the graph does not hold yet. A re-opened message appends only where its level or its
         quote changed, and a quote whose message changed meanwhile is not live."""
         ids = {instance.proposition_id for instance in self._instances}
-        held = Instance.objects.filter(chat=self.chat_id, proposition__in=ids, withdrawn_at__isnull=True)
+        held = self.source.instances().filter(proposition__in=ids, withdrawn_at__isnull=True)
         known = set(held.values_list("proposition", "message_id", "part", "quote", "level"))
         fresh = [one for one in self._instances if (one.proposition_id, *evidence_key(one)) not in known]
-        for instance, stands in zip(fresh, stand(self.chat_id, fresh), strict=True):
+        for instance, stands in zip(fresh, self.source.stand(fresh), strict=True):
             instance.live = stands
         Instance.objects.bulk_create(fresh, batch_size=500, ignore_conflicts=True)
         return fresh
@@ -173,25 +170,5 @@ class GraphWriter:
 
 
 def evidence_key(instance: Instance) -> tuple[str, int, str, str | None]:
-    """What makes a piece of evidence for a proposition another one, within its chat."""
+    """What makes a piece of evidence for a proposition another one, within its source."""
     return (instance.message_id, instance.part, instance.quote, instance.level)
-
-
-def evidence(candidate: Candidate, proposition_id: UUID, chat_id: UUID, item: Mapping[str, Any]) -> Instance:
-    """The instance (unsaved) that one item of a candidate's evidence is for a proposition."""
-    said_at = item["said_at"]
-    return Instance(
-        proposition_id=proposition_id,
-        chat_id=chat_id,
-        message_id=item["message_id"],
-        position=item["position"],
-        fingerprint=item["fingerprint"],
-        part=item["part"],
-        char_start=item["char_start"],
-        char_end=item["char_end"],
-        quote=item["quote"] or item["excerpt"],
-        level=candidate.understanding,
-        speaker=item["speaker"],
-        occurred_at=datetime.fromisoformat(said_at) if isinstance(said_at, str) else None,
-        batch=candidate.batch_id,
-    )

@@ -141,6 +141,8 @@ class Instance(models.Model):
             # "What stands on this message?" when its view changes, and on the chat page.
             models.Index(fields=("chat", "message_id"), name="instance_by_message"),
             models.Index(fields=("batch",), name="instance_by_batch"),
+            # "What stands on this document?" when its primary moves, and on its page.
+            models.Index(fields=("document_id",), condition=~Q(document_id=""), name="instance_by_document"),
         ]
 
     def __str__(self) -> str:

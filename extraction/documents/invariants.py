@@ -5,6 +5,7 @@ from collections.abc import Iterator
 from django.db.models import F, OuterRef, Q, Subquery
 
 from ..models import Document, Promotion
+from . import evidence
 from .reconcile import reconcile_all
 
 
@@ -17,6 +18,7 @@ def check() -> Iterator[str]:
     """
     for difference in reconcile_all(dry_run=True, deep=True):
         yield str(difference)
+    yield from evidence.check()
     last = Promotion.objects.filter(document=OuterRef("pk")).order_by("-created_at", "-id").values("after")[:1]
     moved = Document.objects.annotate(last=Subquery(last))
     apart = Q(primary__isnull=False, last__isnull=False) & ~Q(primary=F("last"))

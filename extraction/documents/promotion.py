@@ -5,8 +5,10 @@ from types import EllipsisType
 
 from django.db import transaction
 
+from coverage.models import Learner
+
 from ..models import Document, ExtractionVersion, Promotion
-from . import files, mirror
+from . import evidence, files, mirror
 from .bundle import TEXT
 from .errors import PrimaryMoved, PromotionRefused, UnknownDocument, UnknownVersion
 from .ids import check_extraction_id, check_file_id
@@ -85,7 +87,10 @@ def move_to_take_back(document: Document) -> Promotion | None:
 
 
 def lock_document(file_id: str) -> Document:
-    """The document, locked until the transaction ends. Raises UnknownDocument."""
+    """The document, locked until the transaction ends, after every learner whose graph has evidence from it (the order of
+    docs/locks.md): whoever moves its primary changes what stands. Raises UnknownDocument.
+    """
+    list(Learner.objects.select_for_update(no_key=True).filter(pk__in=evidence.learners_of(file_id)).order_by("pk"))
     try:
         return Document.objects.select_for_update(no_key=True).get(pk=file_id)
     except Document.DoesNotExist:
@@ -106,6 +111,7 @@ def move_primary(
     )
     document.primary = version
     document.save(update_fields=("primary",))
+    evidence.refresh(document.pk)
     return promotion
 
 

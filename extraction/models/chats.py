@@ -5,8 +5,10 @@ from django.db.models import Exists, OuterRef, Q, Subquery
 from django.db.models.functions import Now
 
 from coverage.ids import new_id
-from coverage.models import Chat
+from coverage.models import Chat, Learner
 from graphctx.models import Kind, Level, Proposition
+
+from .documents import Document
 
 
 class Run(models.Model):
@@ -100,7 +102,11 @@ class Run(models.Model):
 
 
 class Batch(models.Model):
-    """One group of consecutive uncovered messages of a chat, read as one. A retry reuses the row and its messages."""
+    """One group of consecutive uncovered messages of a chat, read as one. A retry reuses the row and its messages.
+
+    Or one group of consecutive pieces of a document's text: then ``document`` and ``extraction_id`` are set, ``chat`` and
+    ``run`` are not, it holds no messages, and positions number the pieces. See extraction/documents/reading.py.
+    """
 
     class Status(models.TextChoices):
         RUNNING = "running"
@@ -110,8 +116,11 @@ class Batch(models.Model):
         ABORTED = "aborted"
 
     id = models.UUIDField(primary_key=True, default=new_id, editable=False)
-    chat = models.ForeignKey(Chat, on_delete=models.CASCADE, related_name="batches")
-    run = models.ForeignKey(Run, on_delete=models.CASCADE, related_name="batches")
+    chat = models.ForeignKey(Chat, on_delete=models.CASCADE, null=True, blank=True, related_name="batches")
+    run = models.ForeignKey(Run, on_delete=models.CASCADE, null=True, blank=True, related_name="batches")
+    document = models.ForeignKey(Document, on_delete=models.CASCADE, null=True, blank=True, related_name="batches")
+    # A plain id: what was read stays on record when old versions are removed.
+    extraction_id = models.CharField(max_length=120, blank=True, default="")
     status = models.CharField(max_length=10, choices=Status, default=Status.RUNNING)
     attempt = models.PositiveIntegerField(default=1)
     attempt_token = models.UUIDField()
@@ -140,6 +149,14 @@ class Batch(models.Model):
         ordering = ("created_at", "id")
         constraints = [
             models.UniqueConstraint(fields=("chat",), condition=Q(status="running"), name="one_running_batch_per_chat"),
+            models.UniqueConstraint(
+                fields=("document",), condition=Q(status="running"), name="one_running_batch_per_document"
+            ),
+            models.CheckConstraint(
+                condition=Q(chat__isnull=False, run__isnull=False, document__isnull=True, extraction_id="")
+                | (Q(chat__isnull=True, run__isnull=True, document__isnull=False) & ~Q(extraction_id="")),
+                name="batch_of_chat_or_document",
+            ),
             models.CheckConstraint(
                 condition=Q(status__in=("running", "succeeded", "failed", "parked", "aborted")),
                 name="batch_status_known",
@@ -161,10 +178,28 @@ class Batch(models.Model):
             models.Index(fields=("finished_at",), name="batch_by_end"),
             # What was read under older instructions.
             models.Index(fields=("worker", "prompt_version", "prompt_hash"), name="batch_by_prompt"),
+            # What was read of a document's version already.
+            models.Index(
+                fields=("document", "extraction_id", "status"),
+                condition=Q(document__isnull=False),
+                name="batch_by_document",
+            ),
         ]
 
     def __str__(self) -> str:
-        return f"messages {self.first_position}–{self.last_position} ({self.status})"
+        what = "pieces" if self.document_id else "messages"
+        return f"{what} {self.first_position}–{self.last_position} ({self.status})"
+
+    @property
+    def learner(self) -> Learner | None:
+        """Whose graph it feeds; None when a document has no learner any more."""
+        source = self.document if self.document_id else self.chat
+        return source.learner
+
+    @property
+    def title(self) -> str:
+        """What was read: the chat's title or the document's file name."""
+        return self.document.filename if self.document_id else self.chat.title or "Untitled chat"
 
     @property
     def found_nothing(self) -> bool:

@@ -17,7 +17,8 @@ from extraction.claims.pipeline import find_claims
 from extraction.claims.rank import chosen, why_useful
 from extraction.tools import ToolRefused
 
-_SPEAKERS = ("user", "assistant")
+_VOICES = {"user": "user", "assistant": "assistant", "document": "assistant"}
+"""Who is read, and as whom: a document explains as an assistant does, and says nothing for the learner."""
 _PAGE = 50
 
 Item = dict[str, Any]
@@ -129,13 +130,13 @@ def _is_quiz(item: Item) -> bool:
 
 def turns_of(items: list[Item]) -> list[Turn]:
     """The messages that may be cited, oldest first; context, injected text and other tools' output are left out."""
-    citable = [item for item in items if not item["context"] and not item["injected"] and item["speaker"] in _SPEAKERS]
+    citable = [item for item in items if not item["context"] and not item["injected"] and item["speaker"] in _VOICES]
     turns: list[Turn] = []
     for position in sorted({item["position"] for item in citable}):
         here = [item for item in citable if item["position"] == position]
         parts = tuple(part for item in here if (part := _part(item, here)) is not None)
         if parts:
-            turns.append(Turn(position, here[0]["speaker"], here[0]["said_at"], parts))
+            turns.append(Turn(position, _VOICES[here[0]["speaker"]], here[0]["said_at"], parts))
     return turns
 
 
@@ -210,6 +211,8 @@ def _reason(items: list[Item], turns: list[Turn], staged: int, left_out: int) ->
     """Why the batch ends with what it has: what was read, and what was left out or why nothing lasts."""
     said = Counter(turn.speaker for turn in turns)
     read = f"{len(turns)} messages read ({said['user']} of the learner, {said['assistant']} of the assistant)"
+    if any(item["speaker"] == "document" for item in items):
+        read = f"{len(turns)} parts of the document read"
     empty = len({item["position"] for item in items if not item["context"]} - {turn.position for turn in turns})
     if empty:
         read += f", {empty} more with nothing to read"

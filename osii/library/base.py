@@ -120,8 +120,8 @@ class Method:
     options: ClassVar[Mapping[str, Option]] = {}
     needs: ClassVar[tuple[str, ...]] = (TEXT,)
 
-    def ready(self) -> str:
-        """What is missing on this machine, or "" when it can run. Cheap: it is asked for every plan."""
+    def ready(self, options: Mapping[str, Any]) -> str:
+        """What is missing here for these options, or "" when it can run. Cheap: it is asked for every plan."""
         return ""
 
     def prompt_version(self, options: Mapping[str, Any]) -> str:

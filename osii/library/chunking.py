@@ -1,17 +1,15 @@
 """Chunks: pieces of the text that end at paragraphs and sentences where they can, each with its exact place."""
 
 from bisect import bisect_left
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from itertools import accumulate
 from typing import Any
 
 from extraction.claims.language import detect_language
+from extraction.documents.cutting import cut
 
 from .base import Made, Method, MethodRefused, Option, OutputFailed, Piece, Source
 from .models import OutputKind
-
-WINDOW = 100_000
-"""Characters that are cut at once: in a text without any boundary the splitter's time grows with their square."""
 
 
 class Sentences(Method):
@@ -33,12 +31,10 @@ class Sentences(Method):
         return values
 
     def make(self, source: Source, options: Mapping[str, Any]) -> Made:
-        from semantic_text_splitter import TextSplitter
-
-        splitter = TextSplitter(options["chunk_size"], overlap=options["chunk_overlap"])
         places = Places(source.segments)
         pieces: list[Piece] = []
-        for start, text in _cut(source, splitter.chunk_indices):
+        size, overlap = options["chunk_size"], options["chunk_overlap"]
+        for start, text in cut(source.text, size, overlap, source.checkpoint):
             end = start + len(text)
             segment_ids, pages = places.of(start, end)
             language = detect_language(text, source.language)
@@ -46,18 +42,6 @@ class Sentences(Method):
         if not pieces:
             raise OutputFailed("no_chunks", "the text has nothing but white space")
         return Made(pieces=pieces, counts={"chunks": len(pieces), "characters": len(source.text)})
-
-
-def _cut(source: Source, cut: Callable[[str], list[tuple[int, str]]]) -> Iterator[tuple[int, str]]:
-    """(start, text) of each chunk. Each window begins where the last chunk of the one before did, which is cut anew."""
-    at = 0
-    while at < len(source.text):
-        source.checkpoint()
-        found = cut(source.text[at : at + WINDOW])
-        more = at + WINDOW < len(source.text)
-        whole = found[:-1] if more and len(found) > 1 else found
-        yield from ((at + start, text) for start, text in whole)
-        at += found[-1][0] if whole is not found else WINDOW
 
 
 class Places:

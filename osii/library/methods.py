@@ -24,6 +24,8 @@ BUILTIN = (
     "osii.library.extractive:Extractive",
     "osii.library.statistics:Statistics",
     "osii.library.entities:Entities",
+    "osii.library.propositions:ByRules",
+    "osii.library.propositions:ByModel",
 )
 """In order of preference: the first one of a kind is its default."""
 
@@ -102,7 +104,7 @@ def wanted(kind: str, method: str | None = None, options: Mapping[str, Any] | No
         row = OutputSetting.objects.filter(kind=kind, method=found.name).values_list("options", flat=True).first()
         options = row or {}
     recorded = found.identity(found.resolve(options))
-    unready, space = found.ready(), None
+    unready, space = found.ready(recorded), None
     if not unready:
         try:
             space = found.space()

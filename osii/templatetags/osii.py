@@ -180,6 +180,7 @@ def message_url(chat_id: UUID, position: int) -> str:
 
 @register.simple_tag
 def messages_range(batch: Batch) -> str:
-    """Where a batch lies: "message 46", "messages 12–30"."""
+    """Where a batch lies: "message 46", "messages 12–30"; of a document "part 3", "parts 1–4"."""
     first, last = batch.first_position, batch.last_position
-    return f"message {first}" if first == last else f"messages {first}–{last}"
+    what = "part" if batch.document_id else "message"
+    return f"{what} {first}" if first == last else f"{what}s {first}–{last}"

@@ -80,15 +80,18 @@ def get_chat(chat_id: UUID) -> Chat:
 
 
 def get_batch(batch_id: UUID) -> Batch:
-    return get_object_or_404(Batch.objects.select_related("chat__learner", "run"), pk=batch_id)
+    return get_object_or_404(Batch.objects.select_related("chat__learner", "document__learner", "run"), pk=batch_id)
 
 
 def get_candidate(candidate_id: UUID) -> Candidate:
-    return get_object_or_404(Candidate.objects.select_related("batch__chat__learner"), pk=candidate_id)
+    return get_object_or_404(
+        Candidate.objects.select_related("batch__chat__learner", "batch__document__learner"), pk=candidate_id
+    )
 
 
 def get_resolution(resolution_id: UUID) -> Resolution:
-    rows = Resolution.objects.select_related("candidate__batch__chat__learner", "proposition", "target")
+    sources = ("candidate__batch__chat__learner", "candidate__batch__document__learner")
+    rows = Resolution.objects.select_related(*sources, "proposition", "target")
     return get_object_or_404(rows, pk=resolution_id)
 
 

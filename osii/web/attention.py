@@ -168,7 +168,7 @@ def _review() -> Iterator[Need]:
             "Nothing of them is in a graph until somebody accepts them.",
             reverse("review"),
             [
-                Row(row.claim, reverse("review-candidate", args=[row.pk]), row.batch.chat.learner.name)
+                Row(row.claim, reverse("review-candidate", args=[row.pk]), str(row.batch.learner or ""))
                 for row in waiting[:SHOWN]
             ],
         )  # fmt: skip

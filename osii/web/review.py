@@ -60,9 +60,11 @@ def queued(
     """The queue. ``state`` is "" for what nobody put off, DEFERRED or EVERYTHING; ``marks`` is "", MARKED or UNMARKED."""
     rows = waiting()
     if q:
-        rows = rows.filter(Q(claim__icontains=q) | Q(batch__chat__title__icontains=q))
+        rows = rows.filter(
+            Q(claim__icontains=q) | Q(batch__chat__title__icontains=q) | Q(batch__document__filename__icontains=q)
+        )
     if learner:
-        rows = rows.filter(batch__chat__learner=learner)
+        rows = rows.filter(Q(batch__chat__learner=learner) | Q(batch__document__learner=learner))
     if kind:
         rows = rows.filter(kind=kind)
     if worker:
@@ -77,7 +79,7 @@ def queued(
 
 
 def with_sources(rows: QuerySet[Candidate]) -> QuerySet[Candidate]:
-    return rows.select_related("batch__chat__learner")
+    return rows.select_related("batch__chat__learner", "batch__document__learner")
 
 
 @dataclass(frozen=True, slots=True)
@@ -132,7 +134,8 @@ def history_of_candidate(candidate: Candidate) -> list[Resolution]:
 
 def history_of_proposition(proposition: Proposition, most: int = 50) -> list[Resolution]:
     """What was decided about a proposition, newest first, with candidates, batches and chats; ``most`` rows."""
-    rows = proposition.resolutions.select_related("candidate__batch__chat").order_by("-created_at", "-pk")
+    sources = ("candidate__batch__chat", "candidate__batch__document")
+    rows = proposition.resolutions.select_related(*sources).order_by("-created_at", "-pk")
     return mark_standing(rows, most)
 
 
@@ -187,8 +190,10 @@ class Mode:
     url: str
 
 
-def mode_of(learner: Learner, user: AbstractBaseUser) -> Mode:
+def mode_of(learner: Learner | None, user: AbstractBaseUser) -> Mode:
     """One query."""
+    if learner is None:  # of a document
+        return Mode(default_mode(), "no learner any more", "")
     setting = ReviewSetting.objects.filter(learner=learner).first()
     value = setting.mode if setting else settings.OSII_REVIEW_MODE
     whose = "set for this learner" if setting else "as OSII_REVIEW_MODE says"

@@ -65,9 +65,9 @@ class DecisionForm(forms.Form):
     queue = forms.CharField(required=False, max_length=2000, strip=False)
     find = forms.CharField(required=False, max_length=200)
 
-    def __init__(self, data: QueryDict, learner_id: Any) -> None:
+    def __init__(self, data: QueryDict, learner: Any) -> None:
         super().__init__(data)
-        self.fields["target"].queryset = Proposition.objects.filter(learner=learner_id)
+        self.fields["target"].queryset = Proposition.objects.filter(learner=learner)
 
     def clean(self) -> dict[str, Any]:
         given = super().clean()

@@ -24,8 +24,11 @@ class Target:
 
 def targets_of(candidate: Candidate, *, find: str, chosen: str | None) -> dict[str, Any]:
     """``targets``, ``find``, and ``not_searched``: why the nearest ones are not known. ``chosen`` is what was picked."""
+    learner = candidate.batch.learner
+    if learner is None:
+        return {"find": "", "targets": [], "not_searched": "The document has no learner any more."}
     if find:
-        found = found_propositions(candidate.batch.chat.learner, find)
+        found = found_propositions(learner, find)
         return {"find": find, "targets": [Target(row, chosen=str(row.pk) == chosen) for row in found]}
     try:
         nominated = resolving.nominations(candidate)

@@ -56,7 +56,9 @@ class Line:
 
 
 def thread(candidate: Candidate) -> list[Line]:
-    """The cited messages and their neighbours in transcript order: three queries, whatever is cited."""
+    """The cited messages, or parts of a document, and their neighbours in order: three queries at most, whatever is cited."""
+    if candidate.batch.document_id:
+        return _in_document(candidate)
     chat_id = candidate.batch.chat_id
     entries = _entries(candidate)
     items = _by_message(candidate.evidence)
@@ -71,6 +73,22 @@ def thread(candidate: Candidate) -> list[Line]:
     lines.sort(key=lambda line: (line.position, not line.cited))
     for before, after in pairwise(lines):
         after.skipped = max(0, after.position - before.position - 1)
+    return lines
+
+
+def _in_document(candidate: Candidate) -> list[Line]:
+    """The cited parts and those beside them, as they were read."""
+    environment = ReferenceEnvironment.objects.filter(pk=candidate.batch_id).first()
+    parts = {entry["position"]: entry for entry in environment.content["evidence"]} if environment else {}
+    cited: dict[int, list[Mapping[str, Any]]] = {}
+    for item in candidate.evidence:
+        cited.setdefault(item["position"], []).append(item)
+    near = {beside for at in cited for beside in range(at - BEFORE, at + AFTER + 1) if beside in parts}
+    lines = []
+    for at in sorted(near | cited.keys()):
+        items = cited.get(at, [])
+        passages = [_passage(parts[at], items)] if at in parts else [_kept(item) for item in items]
+        lines.append(Line(at, "document", passages, cited=bool(items)))
     return lines
 
 

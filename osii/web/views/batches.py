@@ -54,7 +54,7 @@ def batch_retry(request: PageRequest, batch_id: UUID) -> HttpResponse:
         messages.success(request, f"Messages {row.first_position}–{row.last_position} will be read again.")
     else:
         messages.info(request, f"This batch is not parked: it is {row.get_status_display()}.")
-    return redirect("chat", chat_id=row.chat_id)
+    return _back(row)
 
 
 @require_POST
@@ -69,4 +69,8 @@ def batch_split(request: PageRequest, batch_id: UUID) -> HttpResponse:
         messages.info(request, "This batch holds a single message; no message is ever split. Retry it instead.")
     else:
         messages.info(request, f"This batch is not parked: it is {row.get_status_display()}.")
-    return redirect("chat", chat_id=row.chat_id)
+    return _back(row)
+
+
+def _back(row: Batch) -> HttpResponse:
+    return redirect("document", row.document_id) if row.document_id else redirect("chat", chat_id=row.chat_id)

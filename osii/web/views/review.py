@@ -64,13 +64,15 @@ def _page(
     context: dict[str, Any] = {
         "candidate": row,
         "chat": row.batch.chat,
+        "document": row.batch.document,
+        "learner": row.batch.learner,
         "standing": standing,
         "pending": pending,
         "deferred": review.is_deferred(history),
         "speakers": review.speakers(row.evidence),
         "lines": thread(row),
         "history": history,
-        "mode": review.mode_of(row.batch.chat.learner, request.user),
+        "mode": review.mode_of(row.batch.learner, request.user),
         "queue": place,
         "queue_query": filters.query(),
         "queue_url": f"{reverse('review')}?{filters.query()}",
@@ -91,7 +93,7 @@ def _page(
 def decide(request: PageRequest, candidate_id: UUID) -> HttpResponse:
     """Record one decision, if what the reviewer saw still stands, and go on to the next candidate."""
     row = get_candidate(candidate_id)
-    form = DecisionForm(request.POST, row.batch.chat.learner_id)
+    form = DecisionForm(request.POST, row.batch.learner)
     filters = ReviewFilter.of(request.POST.get("queue", ""))
     if not form.is_valid():
         find = request.POST.get("find", "")

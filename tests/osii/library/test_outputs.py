@@ -9,9 +9,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from extraction.documents import removal, selectors
+from extraction.documents.cutting import cut
 from extraction.documents.errors import UnknownDocument
 from extraction.documents.reconcile import reconcile_all
-from osii.library import chunking, invariants, methods, outputs
+from osii.library import invariants, methods, outputs
 from osii.library.base import Made, MethodRefused, OutputFailed
 from osii.library.models import Chunk, ChunkVector, Output, OutputSetting
 from osii.library.statistics import Statistics
@@ -50,19 +51,7 @@ def test_chunks_are_exact_pieces_in_order(document):
     window=st.integers(1, 400),
 )
 def test_pieces_lose_nothing_whatever_the_window(text, size, overlap, window):
-    from semantic_text_splitter import TextSplitter
-
-    class Given:
-        text = ""
-        checkpoint = staticmethod(lambda: None)
-
-    source = Given()
-    source.text = text
-    before, chunking.WINDOW = chunking.WINDOW, size + window
-    try:
-        pieces = list(chunking._cut(source, TextSplitter(size, overlap=overlap).chunk_indices))
-    finally:
-        chunking.WINDOW = before
+    pieces = list(cut(text, size, overlap, window=size + window))
     assert all(text[start : start + len(piece)] == piece for start, piece in pieces)
     assert all(len(piece) <= size for _, piece in pieces)
     covered = {at for start, piece in pieces for at in range(start, start + len(piece))}

@@ -70,7 +70,7 @@ def test_blocked_documents_say_why(add, monkeypatch, bad_extractors):
     assert state(document) == ("blocked", "no learner")
     Document.objects.filter(pk=document.pk).update(learner=get_or_create_learner("Ada"))
     assert state(document) == ("missing", "")
-    monkeypatch.setattr(Statistics, "ready", lambda self: "a model is missing")
+    monkeypatch.setattr(Statistics, "ready", lambda self, options: "a model is missing")
     assert state(document) == ("blocked", "not ready")
 
 
