@@ -10,7 +10,18 @@ def registry(*, full: bool = False) -> dict[str, Callable[[], list[Result]]]:
 
     ``full`` adds those that take many minutes, and gives others their full size.
     """
-    from . import context_speed, diff_speed, import_size, import_speed, many_chats, merge_speed, rereading, scan_speed
+    from . import (
+        context_speed,
+        diff_speed,
+        import_size,
+        import_speed,
+        intake_speed,
+        many_chats,
+        merge_speed,
+        promote_speed,
+        rereading,
+        scan_speed,
+    )
 
     return {
         "import": import_speed.run,
@@ -20,5 +31,7 @@ def registry(*, full: bool = False) -> dict[str, Callable[[], list[Result]]]:
         "scan": scan_speed.run,
         "context": context_speed.run,
         "merge": merge_speed.run,
+        "intake": intake_speed.run_full if full else intake_speed.run_quick,
+        "promote": promote_speed.run,
         **({"chats": many_chats.run} if full else {}),
     }

@@ -16,7 +16,7 @@ from django.db import DatabaseError, connection
 from django.utils import timezone
 from rq import Worker
 
-from extraction.documents import containment
+from extraction.documents import isolation
 from osii import embedded, env, services
 
 State = Literal["ok", "warn", "fail"]
@@ -80,7 +80,7 @@ def disk() -> Finding:
 
 
 def extractors() -> Finding:
-    contained = containment.probe()
+    contained = isolation.probe()
     if contained.network and contained.processes:
         return Finding("Extractors", "ok", "run without network, under limits, and leave no process behind")
     advice = (

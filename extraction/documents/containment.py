@@ -11,18 +11,14 @@ import json
 import os
 import select
 import signal
-import subprocess
 import sys
 from collections.abc import Callable
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import NoReturn
 
-import psutil
-
 NEWUSER, NEWPID, NEWNET = 0x10000000, 0x20000000, 0x40000000
 PR_SET_PDEATHSIG, PR_SET_CHILD_SUBREAPER = 1, 36
-CODE_ROOT = Path(__file__).resolve().parents[2]
 SWEEPS = 100
 
 
@@ -72,7 +68,8 @@ def run_contained(contained: Containment, work: Callable[[], int]) -> NoReturn:
     if init is not None:
         os.kill(init, signal.SIGKILL)
         os.waitpid(init, 0)
-    end_descendants(os.getpid())
+    else:
+        end_descendants(os.getpid())
     if status is None:
         os.killpg(0, signal.SIGKILL)
     _end_as(status)
@@ -127,24 +124,21 @@ def _end_as(status: int) -> NoReturn:
 
 def end_descendants(pid: int) -> None:
     """Kill every process below ``pid``, also those that are started meanwhile."""
+    import psutil  # slow to import, and seldom needed in the child
+
     for _ in range(SWEEPS):
         try:
             below = psutil.Process(pid).children(recursive=True)
         except psutil.Error:
             return
-        alive = [process for process in below if _is_alive(process)]
+        alive = False
+        for process in below:
+            with contextlib.suppress(psutil.Error):
+                if process.status() != psutil.STATUS_ZOMBIE:
+                    alive = True
+                    process.kill()
         if not alive:
             return
-        for process in alive:
-            with contextlib.suppress(psutil.Error):
-                process.kill()
-
-
-def _is_alive(process: psutil.Process) -> bool:
-    try:
-        return process.status() != psutil.STATUS_ZOMBIE
-    except psutil.Error:
-        return False
 
 
 def _unshare(flags: int) -> bool:
@@ -157,22 +151,6 @@ def _unshare(flags: int) -> bool:
 def _prctl(option: int, value: int) -> None:
     with contextlib.suppress(OSError, AttributeError):
         ctypes.CDLL(None, use_errno=True).prctl(option, value, 0, 0, 0)
-
-
-def probe() -> Containment:
-    """What an extractor started by this process would have; found out in a process of its own."""
-    done = subprocess.run(
-        [sys.executable, "-P", "-m", "extraction.documents.containment"],
-        env=os.environ | {"PYTHONPATH": os.pathsep.join([str(CODE_ROOT), *filter(None, sys.path)])},
-        stdin=subprocess.DEVNULL,
-        capture_output=True,
-        timeout=30,
-        check=False,
-    )
-    try:
-        return Containment(**json.loads(done.stdout))
-    except (ValueError, TypeError):
-        return Containment()
 
 
 if __name__ == "__main__":

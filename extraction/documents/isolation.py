@@ -11,6 +11,7 @@ import select
 import signal
 import subprocess
 import sys
+import tempfile
 import time
 from collections.abc import Mapping
 from pathlib import Path
@@ -19,12 +20,13 @@ from typing import Any
 import psutil
 
 from .bundle import Summary
-from .containment import CODE_ROOT, end_descendants
+from .containment import Containment, end_descendants
 from .errors import ExtractionFailed
 from .extractors.base import Extractor
 from .files import read_json
 from .limits import MIB, Limits
 
+CODE_ROOT = Path(__file__).resolve().parents[2]
 TICK_SECONDS = 0.2
 KEPT_VARIABLES = ("PATH", "LD_LIBRARY_PATH", "DYLD_LIBRARY_PATH", "VIRTUAL_ENV", "TESSDATA_PREFIX", "TZ")
 
@@ -210,3 +212,20 @@ def _last_line(log: Path) -> str:
         file.seek(max(0, log.stat().st_size - 4096))
         lines = file.read().decode("utf-8", "replace").strip().splitlines()
     return lines[-1].strip()[:500] if lines else ""
+
+
+def probe() -> Containment:
+    """What an extractor that this process starts would have; found out in a process of its own."""
+    with tempfile.TemporaryDirectory() as home:
+        done = subprocess.run(
+            [sys.executable, "-P", "-m", "extraction.documents.containment"],
+            env=_environment(Path(home)),
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+            timeout=60,
+            check=False,
+        )
+    try:
+        return Containment(**json.loads(done.stdout))
+    except (ValueError, TypeError):
+        return Containment()

@@ -7,12 +7,14 @@ from .intake import AddOutcome, add_file
 from .promotion import promote, rollback
 from .reconcile import reconcile_all, reconcile_document
 from .removal import remove_document, remove_versions
-from .versions import MAKE_PRIMARY, POLICIES, SAVE_VARIANT, Policy, extract
+from .versions import MAKE_PRIMARY, POLICIES, POLICY_LABELS, SAVE_VARIANT, UPGRADE_LABEL, Policy, extract
 
 __all__ = [
     "MAKE_PRIMARY",
     "POLICIES",
+    "POLICY_LABELS",
     "SAVE_VARIANT",
+    "UPGRADE_LABEL",
     "AddOutcome",
     "Policy",
     "add_file",

@@ -22,6 +22,12 @@ from .store import Store, library_store
 Policy = Literal["make_primary", "save_variant"]
 MAKE_PRIMARY, SAVE_VARIANT = "make_primary", "save_variant"
 POLICIES = (MAKE_PRIMARY, SAVE_VARIANT)
+POLICY_LABELS: dict[Policy, str] = {
+    MAKE_PRIMARY: "Make it primary and preserve the previous version",
+    SAVE_VARIANT: "Save as another version",
+}
+"""What people are shown, in pages and commands."""
+UPGRADE_LABEL = "Upgrade extraction"
 
 
 def extract(

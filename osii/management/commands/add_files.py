@@ -46,7 +46,8 @@ class Command(OsiiCommand):
             "--policy",
             choices=services.POLICIES,
             default=services.MAKE_PRIMARY,
-            help="what becomes of the new extraction: the text in force, or another version beside it",
+            help="what becomes of a new extraction: "
+            + "; ".join(f"{policy}: “{label}”" for policy, label in services.POLICY_LABELS.items()),
         )
         parser.add_argument("--dry-run", action="store_true", help="say what would happen and change nothing")
         parser.add_argument(

@@ -10,7 +10,7 @@ from pathlib import Path
 import psutil
 import pytest
 
-from extraction.documents import containment, isolation, selectors, services, validation, versions
+from extraction.documents import isolation, selectors, services, validation, versions
 from extraction.documents.errors import ExtractionFailed
 from extraction.models import ExtractionVersion, Promotion
 
@@ -135,7 +135,7 @@ def uncontained(environment: Callable[[Path], dict[str, str]]) -> Callable[[Path
 @pytest.mark.parametrize("cut_off", [True, False])
 def test_an_extractor_reaches_no_network(store, extracted, monkeypatch, cut_off):
     """Beside a negative control: the same without namespaces does reach it."""
-    if cut_off and not containment.probe().network:
+    if cut_off and not isolation.probe().network:
         pytest.skip("this kernel lets nobody make a network namespace")
     if not cut_off:
         monkeypatch.setattr(isolation, "_environment", uncontained(isolation._environment))
