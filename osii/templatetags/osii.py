@@ -30,7 +30,8 @@ SECTIONS = {
     "review": ("review",),
     "propositions": ("proposition",),
     "graph": ("graph",),
-    "documents": ("document",),
+    "documents": ("document", "collection"),
+    "intake": ("intake",),
     "imports": ("import",),
 }
 """Which pages belong to an entry of the navigation: the beginnings of their URL names."""
@@ -105,7 +106,13 @@ def duration(start: datetime | None, end: datetime | None) -> str:
     """How long something took, or has taken so far: "1.4 s", "3 min 05 s", "2 h 10 min"."""
     if start is None:
         return "–"
-    seconds = ((end or timezone.now()) - start).total_seconds()
+    return seconds(((end or timezone.now()) - start).total_seconds())
+
+
+@register.filter
+def seconds(value: float | timedelta) -> str:
+    """ "1.4 s", "3 min 05 s", "2 h 10 min"."""
+    seconds = value.total_seconds() if isinstance(value, timedelta) else value
     if seconds < 60:
         return f"{max(0.0, seconds):.1f} s"
     minutes, rest = divmod(round(seconds), 60)

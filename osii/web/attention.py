@@ -16,8 +16,8 @@ from graphctx.vectors import missing_vectors
 from osii.models import ChatImport
 
 from . import review
+from .documents.listing import listed_documents
 from .live import chat_workers
-from .selectors import listed_documents
 
 SHOWN = 5
 """Rows named under each need; the rest is behind its link."""

@@ -6,7 +6,11 @@ from django import forms
 from django.db.models.functions import Lower
 
 from coverage.models import Learner
+from coverage.view import MalformedParts, check_storable
 from extraction.repair import KEEP, RESET, Scope
+from osii.models import Collection
+
+from .documents.listing import OTHER, TYPES
 
 ANY = ("", "any")
 
@@ -70,6 +74,9 @@ class ChatFilter(FilterForm):
 
 
 class DocumentFilter(FilterForm):
+    type = forms.ChoiceField(
+        required=False, choices=[ANY, *((name, shown) for name, (shown, _) in TYPES.items()), (OTHER, "other")]
+    )
     state = forms.ChoiceField(
         required=False,
         choices=[
@@ -77,8 +84,49 @@ class DocumentFilter(FilterForm):
             ("primary", "text in force"),
             ("no_primary", "no text in force"),
             ("failed", "last extraction failed"),
+            ("replaced", "source file changed"),
         ],
     )
+    collection = forms.ModelChoiceField(Collection.objects.all(), required=False, empty_label="any")
+    folder = forms.CharField(
+        required=False, max_length=1000, widget=forms.TextInput(attrs={"placeholder": "/path/of/a/folder"})
+    )
+    sort = forms.ChoiceField(
+        required=False,
+        label="Sort by",
+        choices=[("", "added last"), ("oldest", "added first"), ("name", "name"), ("largest", "largest")],
+    )
+
+
+class CollectionForm(forms.Form):
+    """A collection's name, without blanks around it and without characters that nobody sees."""
+
+    name = forms.CharField(
+        max_length=200, widget=forms.TextInput(attrs={"class": "form-control form-control-sm", "autocomplete": "off"})
+    )
+
+    def clean_name(self) -> str:
+        name = " ".join(self.cleaned_data["name"].split())
+        try:
+            check_storable(name, "the name")
+        except MalformedParts as error:
+            raise forms.ValidationError(str(error)) from None
+        if not any(letter.isprintable() and not letter.isspace() for letter in name):
+            raise forms.ValidationError("A name needs a letter that can be seen.")
+        return name
+
+
+class BulkForm(forms.Form):
+    """What to do with the documents that were chosen in their list."""
+
+    action = forms.ChoiceField(choices=[(name, name) for name in ("add", "remove", "process")])
+    collection = forms.ModelChoiceField(Collection.objects.all(), required=False)
+
+    def clean(self) -> dict[str, Any]:
+        values = super().clean() or {}
+        if values.get("action") in {"add", "remove"} and not values.get("collection"):
+            self.add_error("collection", "Choose a collection.")
+        return values
 
 
 class PromoteForm(forms.Form):
@@ -89,6 +137,13 @@ class PromoteForm(forms.Form):
     reason = forms.CharField(
         max_length=500, required=False, widget=forms.TextInput(attrs={"class": "form-control form-control-sm"})
     )
+
+
+class RollbackForm(forms.Form):
+    """Take the last move of a document's primary pointer back. ``expected_primary`` as for promoting."""
+
+    expected_primary = forms.CharField(max_length=120, required=False, widget=forms.HiddenInput)
+    reason = forms.CharField(max_length=500, required=False)
 
 
 def _position() -> forms.IntegerField:

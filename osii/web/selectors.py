@@ -4,13 +4,13 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 from uuid import UUID
 
-from django.db.models import Count, Exists, F, OuterRef, Prefetch, Q, QuerySet, Subquery, Value
+from django.db.models import Count, Exists, F, OuterRef, Prefetch, Q, QuerySet
 from django.db.models.functions import Coalesce
 
 from coverage.models import Chat, ChatFigures, ChatSummary, Learner, Message, MessageCoverage
 from extraction import figures
 from extraction.figures import PARKED, Figures
-from extraction.models import Batch, Candidate, Document, ExtractionVersion, Resolution, Run
+from extraction.models import Batch, Candidate, Resolution, Run
 from extraction.prompts import chats_read_by_older
 from graphctx.models import Instance, Proposition
 
@@ -137,28 +137,3 @@ def evidence_of(proposition: Proposition) -> QuerySet[Instance]:
     return proposition.instances.select_related("chat").order_by(
         Coalesce("occurred_at", "folded_at").desc(), F("position").desc(nulls_last=True), "-id"
     )
-
-
-def listed_documents(*, q: str = "", learner: Learner | None = None, state: str = "") -> QuerySet[Document]:
-    """Documents with ``version_count`` and ``newest_status``; ``state`` is one of DOCUMENT_STATES."""
-    versions = ExtractionVersion.objects.filter(document=OuterRef("pk"))
-    counted = versions.order_by().values("document").annotate(n=Count("pk")).values("n")
-    newest = versions.order_by("-created_at", "-id").values("status")[:1]
-    rows = Document.objects.select_related("primary", "learner").annotate(
-        version_count=Coalesce(Subquery(counted), Value(0)), newest_status=Subquery(newest)
-    )
-    if q:
-        named = Exists(Document.objects.filter(pk=OuterRef("pk"), sources__path__icontains=q))
-        rows = rows.filter(Q(filename__icontains=q) | Q(file_id__icontains=q) | named)
-    if learner:
-        rows = rows.filter(learner=learner)
-    if state:
-        rows = rows.filter(DOCUMENT_STATES[state])
-    return rows.order_by("-added_at", "file_id")
-
-
-DOCUMENT_STATES = {
-    "primary": Q(primary__isnull=False),
-    "no_primary": Q(primary__isnull=True),
-    "failed": Q(newest_status=ExtractionVersion.Status.FAILED),
-}

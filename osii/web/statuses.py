@@ -130,11 +130,22 @@ IMPORTED = {
     "problem": Status("problems", "exclamation-triangle-fill", "warn", "Something was not imported."),
 }
 
+# What was made of a document by one method, and what it is worth now.
+OUTPUT = {
+    "current": Status("current", "check-circle-fill", "good", "Made as it is wanted now, of the text in force."),
+    "stale": Status("stale", "exclamation-triangle-fill", "warn", "Something it was made of or by has changed."),
+    "missing": Status("not made yet", "circle", "wait"),
+    "blocked": Status("blocked", "slash-circle", "quiet", "What it needs is not there."),
+    "failed": Status("failed", "x-circle-fill", "bad"),
+    "old": Status("old", "clock-history", "quiet"),
+}
+
 # Flags that a row may carry beside or instead of a status of its own.
 FLAG = {
     "due": Status("due", "bookmark-check", "wait", "Enough unread tokens for an automatic run."),
     "primary": Status("primary", "star-fill", "busy", "The version in force."),
     "in_force": Status("text in force", "check-circle-fill", "good"),
+    "replaced": Status("source file changed", "clock-history", "warn", "Its path names a newer document by now."),
     "no_primary": Status("no text in force", "file-earmark-x", "bad"),
     "newest_failed": Status("last extraction failed", "x-circle-fill", "warn"),
     "run_failed": Status("last run failed", "x-circle-fill", "bad"),
@@ -179,6 +190,7 @@ FAMILIES = {
     "steer": STEER,
     "import": IMPORT,
     "imported": IMPORTED,
+    "output": OUTPUT,
     "flag": FLAG,
 }
 

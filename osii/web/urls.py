@@ -4,7 +4,21 @@ from django.contrib.admin.forms import AdminAuthenticationForm
 from django.contrib.auth import views as auth
 from django.urls import path
 
-from .views import activity, batches, chats, context, documents, graph, home, imports, propositions, repair, review
+from .views import (
+    activity,
+    batches,
+    chats,
+    collections,
+    context,
+    document,
+    documents,
+    graph,
+    home,
+    imports,
+    propositions,
+    repair,
+    review,
+)
 
 login = auth.LoginView.as_view(template_name="account/login.html", authentication_form=AdminAuthenticationForm)
 
@@ -45,6 +59,13 @@ urlpatterns = [
     path("graph/data/", graph.graph_data, name="graph-data"),
     path("graph/chats/<uuid:chat_id>/budget/", graph.graph_budget, name="graph-budget"),
     path("documents/", documents.documents, name="documents"),
-    path("documents/<str:file_id>/", documents.document, name="document"),
-    path("documents/<str:file_id>/promote/", documents.document_promote, name="document-promote"),
+    path("documents/bulk/", documents.documents_bulk, name="documents-bulk"),
+    path("collections/", collections.collections, name="collections"),
+    path("collections/create/", collections.collection_create, name="collection-create"),
+    path("collections/<uuid:collection_id>/rename/", collections.collection_rename, name="collection-rename"),
+    path("collections/<uuid:collection_id>/delete/", collections.collection_delete, name="collection-delete"),
+    path("documents/<str:file_id>/", document.document, name="document"),
+    path("documents/<str:file_id>/source/", document.document_source, name="document-source"),
+    path("documents/<str:file_id>/promote/", document.document_promote, name="document-promote"),
+    path("documents/<str:file_id>/rollback/", document.document_rollback, name="document-rollback"),
 ]

@@ -1,25 +1,27 @@
-"""The documents list, a document with its versions, and moving its primary pointer."""
+"""The documents list, and what is done to many of them at once."""
 
-import contextlib
-from typing import Any
+from urllib.parse import urlencode
 
 from django.contrib import messages
+from django.core.exceptions import PermissionDenied
 from django.http import HttpResponse
-from django.shortcuts import redirect, render
+from django.shortcuts import redirect
+from django.urls import reverse
 from django.views.decorators.http import require_POST, require_safe
 
-from extraction.documents.errors import DocumentError
-from extraction.documents.services import promote
-from extraction.models import Document, DocumentSource, ExtractionVersion
-from osii.web import selectors
-from osii.web.access import PageRequest, get_document, staff_action, staff_page
-from osii.web.forms import DocumentFilter, PromoteForm
+from osii.models import Collection
+from osii.web.access import PageRequest, staff_page
+from osii.web.documents import membership, selection
+from osii.web.documents.listing import listed_documents, with_columns
+from osii.web.forms import BulkForm, DocumentFilter
 from osii.web.listing import render_list
 from osii.web.paging import page_of
-from osii.web.reader import WINDOW, Window, read_window
 
-PROMOTIONS_SHOWN = 20
-PROMOTE = "extraction.add_promotion"
+from .collections import CHANGE
+from .document import PROCESS
+
+MOST_IN_A_URL = 50
+"""Documents that are named one by one in the address of the planner."""
 
 
 @require_safe
@@ -27,68 +29,57 @@ PROMOTE = "extraction.add_promotion"
 def documents(request: PageRequest) -> HttpResponse:
     form = DocumentFilter(request.GET)
     form.is_valid()
-    page = page_of(request, selectors.listed_documents(**form.chosen()))
-    context = {"form": form, "page": page, "filtered": form.filters() > 0}
+    page = page_of(request, listed_documents(**form.chosen()).only("pk"))
+    page.object_list = with_columns(page.object_list)
+    user = request.user
+    context = {
+        "form": form,
+        "page": page,
+        "filtered": form.filters() > 0,
+        "filters": urlencode([(name, request.GET[name]) for name in form.fields if request.GET.get(name)]),
+        "collections": list(Collection.objects.all()) if user.has_perm(CHANGE) else [],
+        "can_collect": user.has_perm(CHANGE),
+        "can_process": user.has_perm(PROCESS),
+    }
     return render_list(request, "documents/documents_page.html", "documents/document_table.html", context)
 
 
-@require_safe
-@staff_page
-def document(request: PageRequest, file_id: str) -> HttpResponse:
-    row = get_document(file_id)
-    versions = list(row.versions.all())
-    start = 0
-    with contextlib.suppress(ValueError):
-        start = int(request.GET.get("from", "0"))
-    context = {
-        "document": row,
-        "sources": row.sources.select_related("replaces"),
-        "replaced_by": DocumentSource.objects.filter(replaces=row).exclude(document=row).select_related("document"),
-        "versions": versions,
-        "can_promote": request.user.has_perm(PROMOTE) and any(_may_become_primary(v, row) for v in versions),
-        "promotions": row.promotions.all()[:PROMOTIONS_SHOWN],
-        **_text_context(row, start),
-    }
-    return render(request, "documents/document_page.html", context)
-
-
-def _may_become_primary(version: ExtractionVersion, row: Document) -> bool:
-    return version.status == ExtractionVersion.Status.SUCCEEDED and version.pk != row.primary_id
-
-
-def _text_context(row: Document, start: int) -> dict[str, Any]:
-    window = read_window(row.primary, start) if row.primary else Window()
-    whole = row.primary.text_chars if row.primary else 0
-    return {
-        "text": window.text,
-        "text_error": window.error,
-        "text_start": window.start + 1,
-        "text_end": window.end,
-        "text_before": window.start - WINDOW if window.start else None,
-        "text_after": window.end if window.end < whole else None,
-    }
-
-
 @require_POST
-@staff_action(PROMOTE)
-def document_promote(request: PageRequest, file_id: str) -> HttpResponse:
-    """Make another version primary, if the primary is still the one that the person saw."""
-    row = get_document(file_id)
-    form = PromoteForm(request.POST)
+@staff_page
+def documents_bulk(request: PageRequest) -> HttpResponse:
+    """Put the chosen documents into a collection, take them out of one, or go to the planner with them."""
+    form = BulkForm(request.POST)
     if not form.is_valid():
-        messages.error(request, "The form was not complete; nothing was changed.")
-        return redirect("document", file_id=file_id)
-    chosen = form.cleaned_data
-    try:
-        promote(
-            row.pk,
-            chosen["extraction_id"],
-            actor=request.user.get_username(),
-            reason=chosen["reason"],
-            expected_primary=chosen["expected_primary"] or None,
-        )
-    except (DocumentError, ValueError) as error:
-        messages.error(request, f"Nothing was changed: {error}.")
+        messages.error(request, "Nothing was changed: choose what to do, and with which collection.")
+        return _back(request)
+    action = form.cleaned_data["action"]
+    if not request.user.has_perm(PROCESS if action == "process" else CHANGE):
+        raise PermissionDenied(f"This needs the permission {PROCESS if action == 'process' else CHANGE}.")
+    if not request.POST.get(selection.EVERYTHING) and not selection.chosen_ids(request.POST):
+        messages.error(request, "No document is chosen: tick some, or all that the filters let through.")
+        return _back(request)
+    if action == "process":
+        return _to_planner(request)
+    collection = form.cleaned_data["collection"]
+    if action == "add":
+        count = membership.add(collection, selection.chosen(request.POST))
+        messages.success(request, f"{count:,} document{'' if count == 1 else 's'} added to “{collection.name}”.")
     else:
-        messages.success(request, f"{chosen['extraction_id']} is in force now.")
-    return redirect("document", file_id=file_id)
+        count = membership.remove(collection, selection.chosen(request.POST))
+        messages.success(request, f"{count:,} document{'' if count == 1 else 's'} taken out of “{collection.name}”.")
+    return _back(request)
+
+
+def _to_planner(request: PageRequest) -> HttpResponse:
+    """The planner's own address names the documents, so that its plan can be looked at again."""
+    planner = reverse("intake-process")
+    if request.POST.get(selection.EVERYTHING):
+        filters = request.POST.get("filters", "")
+        return redirect(f"{planner}?{filters}" if filters else f"{planner}?all=on")
+    ids = selection.chosen_ids(request.POST)[:MOST_IN_A_URL]
+    return redirect(f"{planner}?{urlencode({'ids': '.'.join(one.removeprefix('sha256-') for one in ids)})}")
+
+
+def _back(request: PageRequest) -> HttpResponse:
+    filters = request.POST.get("filters", "")
+    return redirect(f"{reverse('documents')}?{filters}" if filters else reverse("documents"))

@@ -1,0 +1,1 @@
+"""What the pages of the document library show: lists, a document's tabs, collections."""

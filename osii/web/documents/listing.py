@@ -1,0 +1,113 @@
+"""The documents list: its filters, its order, and the columns that are added to a page of it."""
+
+from collections.abc import Sequence
+from typing import Any
+
+from django.db.models import Count, Exists, OuterRef, Q, QuerySet
+from django.db.models.functions import Lower
+
+from coverage.models import Learner
+from extraction.models import Document, DocumentSource, ExtractionVersion
+from osii.library import staleness
+from osii.models import Collection, CollectionDocument
+
+FAILED = ExtractionVersion.Status.FAILED
+
+# What people call types of files, as patterns of media types; "other" is what none of them is.
+TYPES: dict[str, tuple[str, tuple[str, ...]]] = {
+    "pdf": ("PDF", ("application/pdf",)),
+    "word": ("Word", ("application/vnd.openxmlformats-officedocument.wordprocessingml.document", "application/msword")),
+    "slides": ("slides", ("application/vnd.openxmlformats-officedocument.presentationml.presentation",)),
+    "sheets": (
+        "sheets",
+        ("application/vnd.openxmlformats-officedocument.spreadsheetml.sheet", "text/csv", "text/tab-separated-values"),
+    ),
+    "markdown": ("Markdown", ("text/markdown",)),
+    "text": ("plain text", ("text/plain", "text/x-log", "text/x-rst", "text/x-org")),
+    "html": ("HTML", ("text/html", "application/xhtml+xml")),
+    "mail": ("e-mail", ("message/rfc822",)),
+    "epub": ("EPUB", ("application/epub+zip",)),
+    "image": ("image", ("image/png", "image/jpeg", "image/gif", "image/tiff", "image/webp", "image/svg+xml")),
+}
+OTHER = "other"
+
+ORDERS = {
+    "added": ("-added_at", "file_id"),
+    "oldest": ("added_at", "file_id"),
+    "name": (Lower("filename"), "file_id"),
+    "largest": ("-size_bytes", "file_id"),
+}
+
+
+def mimes(kind: str) -> tuple[str, ...]:
+    return TYPES[kind][1] if kind in TYPES else ()
+
+
+def listed_documents(
+    *,
+    q: str = "",
+    learner: Learner | None = None,
+    state: str = "",
+    type: str = "",
+    collection: Collection | None = None,
+    folder: str = "",
+    sort: str = "",
+) -> QuerySet[Document]:
+    """Documents that all given filters let through, in the list's order, without the columns of `with_columns`.
+
+    ``state`` is one of STATES, ``type`` one of TYPES or OTHER, ``folder`` an absolute path, ``sort`` one of ORDERS.
+    """
+    rows = Document.objects.all()
+    if q:
+        seen_at = DocumentSource.objects.filter(path__icontains=q).order_by().values("document")
+        rows = rows.filter(Q(filename__icontains=q) | Q(file_id__startswith=q) | Q(pk__in=seen_at))
+    if learner:
+        rows = rows.filter(learner=learner)
+    if state:
+        rows = rows.filter(STATES[state]())
+    if type == OTHER:
+        rows = rows.exclude(mime__in=[mime for kind in TYPES for mime in mimes(kind)])
+    elif type:
+        rows = rows.filter(mime__in=mimes(type))
+    if collection:
+        rows = rows.filter(pk__in=CollectionDocument.objects.filter(collection=collection).order_by().values("document"))
+    if folder:
+        inside = DocumentSource.objects.filter(path__startswith=f"{folder.rstrip('/')}/").order_by()
+        rows = rows.filter(pk__in=inside.values("document"))
+    return rows.order_by(*ORDERS[sort or "added"])
+
+
+def last_failed() -> QuerySet[Any]:
+    """Ids of documents whose newest version failed: from the failed versions, which are few."""
+    later = ExtractionVersion.objects.filter(document=OuterRef("document")).filter(
+        Q(created_at__gt=OuterRef("created_at")) | Q(created_at=OuterRef("created_at"), pk__gt=OuterRef("pk"))
+    )
+    return ExtractionVersion.objects.filter(~Exists(later), status=FAILED).order_by().values("document")
+
+
+STATES = {
+    "primary": lambda: Q(primary__isnull=False),
+    "no_primary": lambda: Q(primary__isnull=True),
+    "failed": lambda: Q(pk__in=last_failed()),
+    "replaced": lambda: Q(staleness.replaced()),
+}
+
+
+def with_columns(documents: Sequence[Document]) -> list[Document]:
+    """The documents of a page with ``version_count``, ``newest_failed`` and ``is_replaced``: four queries."""
+    ids = [document.pk for document in documents]
+    full = Document.objects.select_related("primary", "learner").in_bulk(ids)
+    counted = ExtractionVersion.objects.filter(document__in=ids).order_by().values("document").annotate(n=Count("pk"))
+    versions = dict(counted.values_list("document", "n"))
+    failed = set(last_failed().filter(document__in=ids).values_list("document", flat=True))
+    replaced = set(Document.objects.filter(staleness.replaced(), pk__in=ids).order_by().values_list("pk", flat=True))
+    shown = [full[pk] for pk in ids if pk in full]
+    for document in shown:
+        document.version_count = versions.get(document.pk, 0)
+        document.newest_failed = document.pk in failed
+        document.is_replaced = document.pk in replaced
+    return shown
+
+
+def collections_with_counts() -> QuerySet[Collection]:
+    return Collection.objects.annotate(size=Count("entries")).select_related("created_by")

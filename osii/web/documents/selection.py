@@ -1,0 +1,38 @@
+"""Documents that a person has chosen: rows that are ticked, or all that a list's filters let through."""
+
+from collections.abc import Iterable
+
+from django.db.models import QuerySet
+from django.http import QueryDict
+
+from extraction.documents.ids import is_file_id
+from extraction.models import Document
+from osii.web.forms import DocumentFilter
+
+from .listing import listed_documents
+
+EVERYTHING = "everything"
+"""The field that chooses all that the filters let through, on every page of the list."""
+
+
+def chosen_ids(data: QueryDict) -> list[str]:
+    """Ids of the rows that are ticked, each once; what is no id is left out."""
+    return [one for one in dict.fromkeys(data.getlist("document")) if is_file_id(one)]
+
+
+def filtered(query: str) -> QuerySet[Document]:
+    """All documents of the list whose query string this is. A filter that is not valid lets nothing through: acting on
+    more than was looked at is worse than acting on nothing."""
+    form = DocumentFilter(QueryDict(query))
+    if not form.is_valid():
+        return Document.objects.none()
+    return listed_documents(**form.chosen())
+
+
+def existing(ids: Iterable[str]) -> QuerySet[Document]:
+    return Document.objects.filter(pk__in=list(ids))
+
+
+def chosen(data: QueryDict) -> QuerySet[Document]:
+    """What a bulk form chose: everything of its filters, or the rows that are ticked."""
+    return filtered(data.get("filters", "")) if data.get(EVERYTHING) else existing(chosen_ids(data))

@@ -1,0 +1,134 @@
+"""A document's page with its tabs, its source file, and moving its primary pointer."""
+
+from collections.abc import Callable
+from typing import Any
+
+from django.contrib import messages
+from django.http import HttpResponse, HttpResponseBase
+from django.shortcuts import redirect, render
+from django.urls import reverse
+from django.views.decorators.http import require_POST, require_safe
+
+from extraction.documents.errors import DocumentError
+from extraction.documents.services import promote, rollback
+from extraction.models import Document, DocumentSource, ExtractionVersion
+from osii.web.access import PageRequest, get_document, staff_action, staff_page
+from osii.web.documents import extractions, lineage, outputs, propositions, source, text
+from osii.web.forms import PromoteForm, RollbackForm
+
+PROMOTE = "extraction.add_promotion"
+PROCESS = "osii.add_processingrun"
+SOURCES_SHOWN = 20
+
+TABS = {
+    "text": ("Text", "file-earmark-text"),
+    "source": ("Source", "paperclip"),
+    "extractions": ("Extractions", "layers"),
+    "outputs": ("Outputs", "node-plus"),
+    "propositions": ("Propositions", "lightbulb"),
+    "lineage": ("Lineage", "diagram-3"),
+}
+
+
+@require_safe
+@staff_page
+def document(request: PageRequest, file_id: str) -> HttpResponse:
+    """The tab that the URL names; a tab that there is not shows the text."""
+    row = get_document(file_id)
+    tab = request.GET.get("tab", "text")
+    if tab not in TABS:
+        tab = "text"
+    context = {
+        "document": row,
+        "tab": tab,
+        "tabs": [(name, *shown) for name, shown in TABS.items()],
+        "sources": row.sources.select_related("replaces")[:SOURCES_SHOWN],
+        "collections": row.collections.all(),
+        "replaced_by": _later(row),
+        "can_promote": request.user.has_perm(PROMOTE),
+        "can_process": request.user.has_perm(PROCESS),
+        **CONTEXTS[tab](request, row),
+    }
+    return render(request, f"documents/{tab}_tab.html", context)
+
+
+def _later(row: Document) -> Any:
+    later = DocumentSource.objects.filter(replaces=row).exclude(document=row)
+    return later.select_related("document")[:SOURCES_SHOWN]
+
+
+def _text(request: PageRequest, row: Document) -> dict[str, Any]:
+    version = row.primary
+    asked = request.GET.get("version", "")
+    if asked and asked != row.primary_id and "\0" not in asked:
+        version = row.versions.filter(pk=asked, status=ExtractionVersion.Status.SUCCEEDED).first()
+    return {"version": version, "other_version": asked != row.primary_id and asked, "has_versions": row.versions.exists()} | (
+        text.context(row, version, request.GET)
+    )
+
+
+CONTEXTS: dict[str, Callable[[PageRequest, Document], dict[str, Any]]] = {
+    "text": _text,
+    "source": lambda _, row: {"preview": source.preview(row)},
+    "extractions": extractions.context,
+    "outputs": outputs.context,
+    "propositions": propositions.context,
+    "lineage": lambda _, row: lineage.context(row),
+}
+
+
+@require_safe
+@staff_page
+def document_source(request: PageRequest, file_id: str) -> HttpResponseBase:
+    """The bytes as they are: to be looked at, or with ``?download=1`` to be kept."""
+    return source.answer(get_document(file_id), download="download" in request.GET)
+
+
+@require_POST
+@staff_action(PROMOTE)
+def document_promote(request: PageRequest, file_id: str) -> HttpResponse:
+    """Make another version primary, if the primary is still the one that the person saw."""
+    row = get_document(file_id)
+    form = PromoteForm(request.POST)
+    if not form.is_valid():
+        messages.error(request, "The form was not complete; nothing was changed.")
+        return _to_versions(file_id)
+    chosen = form.cleaned_data
+    try:
+        promote(
+            row.pk,
+            chosen["extraction_id"],
+            actor=request.user.get_username(),
+            reason=chosen["reason"],
+            expected_primary=chosen["expected_primary"] or None,
+        )
+    except (DocumentError, ValueError) as error:
+        messages.error(request, f"Nothing was changed: {error}.")
+    else:
+        messages.success(request, f"{chosen['extraction_id']} is in force now.")
+    return _to_versions(file_id)
+
+
+@require_POST
+@staff_action(PROMOTE)
+def document_rollback(request: PageRequest, file_id: str) -> HttpResponse:
+    """Take the last move of the primary back, if the primary is still the one that the person saw."""
+    row = get_document(file_id)
+    form = RollbackForm(request.POST)
+    if not form.is_valid():
+        messages.error(request, "The form was not complete; nothing was changed.")
+        return _to_versions(file_id)
+    chosen = form.cleaned_data
+    try:
+        made = rollback(
+            row.pk, request.user.get_username(), chosen["reason"], expected_primary=chosen["expected_primary"] or None
+        )
+    except DocumentError as error:
+        messages.error(request, f"Nothing was changed: {error}.")
+    else:
+        messages.success(request, f"Taken back: {made.after_id} is in force again.")
+    return _to_versions(file_id)
+
+
+def _to_versions(file_id: str) -> HttpResponse:
+    return redirect(f"{reverse('document', args=[file_id])}?tab=extractions")
