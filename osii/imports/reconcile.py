@@ -10,6 +10,7 @@ from django.utils import timezone
 
 from extraction.endings import MAX_RECOVERIES
 from extraction.reconcile import QUEUED_GRACE
+from osii.intake import staging
 from osii.models import UPLOADS_KEPT, ChatImport
 
 from . import uploads
@@ -43,6 +44,8 @@ def reconcile_imports(*, dry_run: bool = False) -> Counter[str]:
         discard_files(row)
         done["files deleted"] += 1
     uploads.sweep_incoming(ABANDONED_SECONDS)
+    if swept := staging.sweep():
+        done["uploads deleted"] = swept
     return done
 
 

@@ -31,6 +31,11 @@ def root() -> Path:
     return settings.OSII_HOME / "uploads"
 
 
+def incoming() -> Path:
+    """Where files lie on their way in."""
+    return root() / _INCOMING
+
+
 def folder_of(import_id: UUID) -> Path:
     return root() / str(import_id)
 
@@ -43,7 +48,7 @@ class IncomingFile(TemporaryUploadedFile):
     """A file on its way in, on the disk that it stays on; deleted when the request ends unless it was moved."""
 
     def __init__(self, name: str, content_type: str, charset: str | None, extra: dict[str, Any] | None):
-        directory = root() / _INCOMING
+        directory = incoming()
         directory.mkdir(mode=0o700, parents=True, exist_ok=True)
         file = tempfile.NamedTemporaryFile(suffix=".upload", dir=directory)  # noqa: SIM115 - Django closes it
         UploadedFile.__init__(self, file, name, content_type, 0, charset, extra)
@@ -137,7 +142,7 @@ def stored_imports() -> Iterator[tuple[UUID, float]]:
 
 def sweep_incoming(older_than: float) -> None:
     """Delete what requests left behind whose process was killed; ``older_than`` in seconds."""
-    directory = root() / _INCOMING
+    directory = incoming()
     for path in directory.iterdir() if directory.is_dir() else ():
         try:
             if time.time() - path.stat().st_mtime > older_than:

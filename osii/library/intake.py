@@ -8,12 +8,17 @@ from pathlib import Path
 from django.conf import settings
 
 from extraction.documents import routing
+from extraction.documents.chat_exports import chat_export
 from extraction.documents.errors import DocumentError, ExtractorRefused, SourceRefused
 from extraction.documents.media import HEAD_BYTES, media_type
 from extraction.documents.sources import walk
 from extraction.documents.store import library_store
 
+from .incoming import uploads_root
 from .requests import BadRequest
+
+CHAT_EXPORT = "chat_export"
+"""Names the refusal of a file that is to be imported as chats."""
 
 MOST = 10_000
 """Files that one intake takes; `manage.py add_files` takes any number."""
@@ -35,9 +40,9 @@ class Candidate:
 
 
 def check_path(path: str) -> None:
-    """Raises SourceRefused unless the path, with every link on it followed, lies under a source root."""
+    """Raises SourceRefused unless the path, with every link on it followed, lies under a source root or was uploaded."""
     real = Path(os.path.realpath(path))
-    for root in settings.OSII_SOURCE_ROOTS:
+    for root in (*settings.OSII_SOURCE_ROOTS, uploads_root()):
         inside = Path(path).is_relative_to(root) or Path(path).is_relative_to(os.path.realpath(root))
         if inside and real.is_relative_to(os.path.realpath(root)):
             return
@@ -82,6 +87,8 @@ def _looked_at(path: str, extractor: str, table: routing.Table) -> Candidate:
         return Candidate(path, refusal=f"unreadable: {error.strerror}")
     except SourceRefused as error:
         return _refused(path, error)
+    if label := chat_export(file):
+        return Candidate(path, size, mime, refusal=f"{CHAT_EXPORT}: these are chats ({label}): import them as chats")
     try:
         chosen = routing.choose(extractor, mime, file.name, table=table).name
     except ExtractorRefused as error:

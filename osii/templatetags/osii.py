@@ -18,7 +18,8 @@ from django.utils.safestring import SafeString
 from extraction.models import Batch
 from extraction.prompts import is_older
 from extraction.spending import money
-from osii.web import paging, review, strip
+from osii.models import ProcessingRun
+from osii.web import activity_list, paging, review, strip
 from osii.web.statuses import Status, status_of
 
 register = template.Library()
@@ -26,7 +27,7 @@ register = template.Library()
 SECTIONS = {
     "home": ("home",),
     "chats": ("chat", "batch"),
-    "activity": ("activity",),
+    "activity": ("activity", "processing"),
     "review": ("review",),
     "propositions": ("proposition",),
     "graph": ("graph",),
@@ -119,6 +120,18 @@ def seconds(value: float | timedelta) -> str:
     if minutes < 60:
         return f"{minutes} min {rest:02d} s"
     return f"{minutes // 60} h {minutes % 60:02d} min"
+
+
+@register.filter
+def run_title(run: ProcessingRun) -> str:
+    """What a processing run does, in words."""
+    return activity_list.run_title(run)
+
+
+@register.filter
+def file_name(path: str) -> str:
+    """The last part of a path."""
+    return path.rpartition("/")[2]
 
 
 @register.filter

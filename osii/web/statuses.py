@@ -5,7 +5,8 @@ from dataclasses import dataclass
 from extraction import selectors
 from extraction.models import Batch, ExtractionVersion, Resolution, Run
 from graphctx.models import Level, Proposition, Steer
-from osii.models import ChatImport
+from osii.intake import foreseeing
+from osii.models import ChatImport, ProcessingItem, ProcessingRun, ProcessingStep
 
 
 @dataclass(frozen=True, slots=True)
@@ -130,6 +131,52 @@ IMPORTED = {
     "problem": Status("problems", "exclamation-triangle-fill", "warn", "Something was not imported."),
 }
 
+PROCESSING = {
+    ProcessingRun.Status.QUEUED: Status("queued", "clock", "wait", "Waits for a worker."),
+    ProcessingRun.Status.RUNNING: Status("running", "arrow-repeat", "busy"),
+    ProcessingRun.Status.PAUSED: Status("paused", "pause-circle-fill", "wait", "Goes on when somebody resumes it."),
+    ProcessingRun.Status.SUCCEEDED: Status("succeeded", "check-circle-fill", "good"),
+    ProcessingRun.Status.FAILED: Status("failed", "x-circle-fill", "bad"),
+    ProcessingRun.Status.CANCELLED: Status("cancelled", "stop-circle", "quiet"),
+}
+
+ITEM = {
+    ProcessingItem.Status.QUEUED: Status("waiting", "clock", "wait"),
+    ProcessingItem.Status.RUNNING: Status("running", "arrow-repeat", "busy"),
+    ProcessingItem.Status.SUCCEEDED: Status("done", "check-circle-fill", "good"),
+    ProcessingItem.Status.FAILED: Status("failed", "x-circle-fill", "bad"),
+    ProcessingItem.Status.BLOCKED: Status("blocked", "slash-circle", "quiet", "It was skipped; the reason says why."),
+    ProcessingItem.Status.CANCELLED: Status("cancelled", "stop-circle", "quiet"),
+}
+
+STEP = {
+    ProcessingStep.Status.RUNNING: Status("running", "arrow-repeat", "busy"),
+    ProcessingStep.Status.SUCCEEDED: Status("done", "check-circle-fill", "good"),
+    ProcessingStep.Status.CURRENT: Status("was current", "check-lg", "quiet", "There was nothing to do."),
+    ProcessingStep.Status.FAILED: Status("failed", "x-circle-fill", "bad"),
+    ProcessingStep.Status.BLOCKED: Status("not done", "slash-circle", "quiet", "What it needs was not there."),
+}
+
+# What adding a file would do.
+FORESEEN = {
+    foreseeing.NEW: Status("new", "plus-circle-fill", "good", "These bytes are not in the library."),
+    foreseeing.KNOWN: Status("known", "check-lg", "quiet", "The same bytes are a document already."),
+    foreseeing.REPLACES: Status("replaces", "arrow-clockwise", "busy", "Its path names an older document so far."),
+    foreseeing.CHATS: Status("chat export", "chat-left-text", "wait", "Is imported as chats, not as a document."),
+    foreseeing.REFUSED: Status("not taken", "slash-circle", "warn"),
+    foreseeing.UNREAD: Status("to be read", "hourglass-split", "wait", "Too many to compare before they are added."),
+}
+
+# A number of a plan.
+PLAN = {
+    "eligible": Status("eligible", "play-fill", "busy", "This run would do it; stale ones are among them."),
+    "current": Status("current", "check-circle-fill", "good", "There is nothing to do."),
+    "stale": Status("stale", "exclamation-triangle-fill", "warn", "Made before, and to be made again."),
+    "missing": Status("not made yet", "circle", "wait"),
+    "blocked": Status("blocked", "slash-circle", "quiet", "What it needs is not there; the reason says what."),
+    "in progress": Status("in progress", "arrow-repeat", "busy", "Waits or is done in a run that is active now."),
+}
+
 # What was made of a document by one method, and what it is worth now.
 OUTPUT = {
     "current": Status("current", "check-circle-fill", "good", "Made as it is wanted now, of the text in force."),
@@ -167,6 +214,7 @@ FLAG = {
     "error": Status("error", "exclamation-octagon-fill", "bad"),
     "denied": Status("denied", "ban", "bad"),
     "dry_run": Status("dry run", "eye", "quiet", "Nothing is stored; it only reports what would be."),
+    "some_failed": Status("some failed", "exclamation-triangle-fill", "warn", "Retry the failed ones on its page."),
     "problems": Status("with problems", "exclamation-triangle-fill", "warn", "Something was not imported."),
     "deferred": Status("deferred", "clock", "quiet", "Somebody looked at it and put it off."),
     "cited": Status("cited", "chat-quote", "wait", "The claim stands on this message."),
@@ -191,6 +239,11 @@ FAMILIES = {
     "import": IMPORT,
     "imported": IMPORTED,
     "output": OUTPUT,
+    "processing": PROCESSING,
+    "item": ITEM,
+    "step": STEP,
+    "foreseen": FORESEEN,
+    "plan": PLAN,
     "flag": FLAG,
 }
 

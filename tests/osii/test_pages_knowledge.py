@@ -155,7 +155,7 @@ def test_a_text_that_is_gone_from_the_disk_is_an_error_on_the_page(staff, extrac
 
 def test_promotion_names_its_effect_and_moves_the_pointer(staff, extracted):
     other = extracted.versions.exclude(pk=extracted.primary_id).get()
-    html = staff.get(reverse("document", args=[extracted.pk])).text
+    html = staff.get(reverse("document", args=[extracted.pk]), {"tab": "extractions"}).text
     assert "take the place of" in html
     (form,) = re.findall(r'<form method="post" action="/documents/[^"]+/promote/">.*?</form>', html, re.S)
     fields = dict(re.findall(r'name="(extraction_id|expected_primary)" value="([^"]*)"', form))
@@ -178,7 +178,7 @@ def test_promotion_refuses_what_it_cannot_do(staff, client):
     for wrong in ("text-20260101000000-00000000", "../../etc/passwd", failed.pk):
         assert "Nothing was changed" in staff.post(url, {"extraction_id": wrong}, follow=True).text
     assert "not complete" in staff.post(url, {}, follow=True).text
-    assert "Promote" not in staff.get(reverse("document", args=[document.pk])).text
+    assert "Promote" not in staff.get(reverse("document", args=[document.pk]), {"tab": "extractions"}).text
     assert staff.get(url).status_code == 405
     client.force_login(rows.staff_user(username="viewer"))
     assert client.post(url, {"extraction_id": failed.pk}).status_code == 403

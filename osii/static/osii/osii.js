@@ -101,6 +101,7 @@ function initSwaps() {
     }
     announce(target.dataset.announce);
     initRoving(target);
+    initPickAll(target);
     if (!before.inside) {
       return;
     }
@@ -152,36 +153,101 @@ function initUpload() {
   if (!form) {
     return;
   }
-  const input = form.querySelector("input[type=file]");
+  const inputs = [...form.querySelectorAll("input[type=file]")];
   const warning = document.getElementById("files-too-large");
   const button = form.querySelector("button[type=submit]");
   const label = button.querySelector("[data-busy]");
+  const bar = form.querySelector("progress");
   const idle = label.textContent;
   const tooLarge = () => {
-    const bytes = [...input.files].reduce((sum, file) => sum + file.size, 0);
+    const files = inputs.flatMap((input) => [...input.files]);
+    const bytes = files.reduce((sum, file) => sum + file.size, 0);
     warning.hidden = bytes <= Number(form.dataset.maxBytes);
     return !warning.hidden;
   };
   const setBusy = (busy) => {
     button.disabled = busy;
     label.textContent = busy ? label.dataset.busy : idle;
+    if (bar) {
+      bar.hidden = !busy;
+      bar.value = 0;
+    }
   };
-  input.addEventListener("change", tooLarge);
+  inputs.forEach((input) => input.addEventListener("change", tooLarge));
   form.addEventListener("submit", (event) => {
     if (tooLarge()) {
       event.preventDefault();
-      input.focus();
-    } else {
-      setBusy(true);
-      announce(label.dataset.busy);
+      inputs[0].focus();
+      return;
     }
+    if (bar) {
+      event.preventDefault();
+      sendWithProgress(form, bar, setBusy);
+    }
+    setBusy(true);
+    announce(label.dataset.busy);
   });
   window.addEventListener("pageshow", () => setBusy(false));
+}
+
+// The same request as the form's own, with a bar; its answer is shown as if the browser had asked for it.
+function sendWithProgress(form, bar, setBusy) {
+  const request = new XMLHttpRequest();
+  request.open("POST", form.action);
+  request.upload.addEventListener("progress", (event) => {
+    if (event.lengthComputable) {
+      bar.value = (100 * event.loaded) / event.total;
+    }
+  });
+  request.addEventListener("load", () => {
+    if (request.status < 400) {
+      window.location.assign(request.responseURL);
+      return;
+    }
+    const answer = new DOMParser().parseFromString(request.responseText, "text/html");
+    const main = answer.getElementById("main");
+    if (main) {
+      document.getElementById("main").replaceWith(main);
+      initUpload();
+      main.focus();
+    } else {
+      setBusy(false);
+      announce(`The server answered ${request.status}.`);
+    }
+  });
+  request.addEventListener("error", () => {
+    setBusy(false);
+    announce("The upload broke off. Try again.");
+  });
+  request.send(new FormData(form));
+}
+
+// One box ticks all boxes of the page; where the script does not run it is not there.
+function initPickAll(root) {
+  root.querySelectorAll("[data-pick-all]").forEach((all) => {
+    const boxes = [...all.form.querySelectorAll(`input[name="${all.dataset.pickAll}"]`)];
+    all.hidden = false;
+    all.addEventListener("change", () => {
+      boxes.forEach((box) => {
+        box.checked = all.checked;
+      });
+    });
+  });
+}
+
+// A link to a passage shows it without a click.
+function initPassage() {
+  const passage = document.querySelector("[data-scroll-here]");
+  if (passage) {
+    passage.scrollIntoView({ block: "center" });
+  }
 }
 
 document.addEventListener("DOMContentLoaded", () => {
   initThemeToggle();
   initUpload();
+  initPickAll(document);
+  initPassage();
   initShortcuts();
   initRoving(document);
   initSwaps();

@@ -22,6 +22,7 @@ from osii.web.paging import page_of
 
 from . import diff
 
+PROMOTE = "extraction.add_promotion"
 VERSIONS_PER_PAGE = 20
 MOVES_SHOWN = 50
 DIFF_ROWS = 400
@@ -54,12 +55,17 @@ def context(request: PageRequest, document: Document) -> dict[str, Any]:
     return {
         "page": page,
         "versions": shown,
+        "promoting": request.user.has_perm(PROMOTE) and any(may_become_primary(row.version, document) for row in shown),
         "stale_outputs": outputs[document.primary_id] if document.primary_id else 0,
         "promotions": document.promotions.select_related("takes_back")[:MOVES_SHOWN],
         "take_back": move_to_take_back(document),
         "removals": Removal.objects.filter(file_id=document.pk)[:MOVES_SHOWN],
         **_compared(request, document),
     }
+
+
+def may_become_primary(version: ExtractionVersion, document: Document) -> bool:
+    return version.status == ExtractionVersion.Status.SUCCEEDED and version.pk != document.primary_id
 
 
 def outputs_of_versions(document: Document) -> defaultdict[str, int]:
@@ -114,7 +120,9 @@ def _compared(request: PageRequest, document: Document) -> dict[str, Any]:
     ids = [request.GET.get(name, "") for name in ("a", "b")]
     if not any(ids):
         return {}
-    known = {version.pk: version for version in document.versions.filter(pk__in=[one for one in ids if "\0" not in one])}
+    known = {
+        version.pk: version for version in document.versions.filter(pk__in=[one for one in ids if "\0" not in one])
+    }
     chosen = [known.get(one) for one in ids]
     if None in chosen:
         return {"diff_error": "Choose two versions of this document to compare."}

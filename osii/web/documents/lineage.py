@@ -9,7 +9,7 @@ from django.urls import reverse
 from extraction.models import Document, DocumentSource, ExtractionVersion
 from osii.models import OutputKind
 
-from . import outputs
+from .outputs import OutputRow, output_row, states
 
 VERSIONS_SHOWN = 12
 OUTPUTS_SHOWN = 12
@@ -65,7 +65,7 @@ class Branch:
 
     version: ExtractionVersion
     primary: bool
-    outputs: list[outputs.OutputRow] = field(default_factory=list)
+    outputs: list[OutputRow] = field(default_factory=list)
     more: int = 0
 
 
@@ -98,11 +98,11 @@ def context(document: Document) -> dict[str, Any]:
 
 
 def _branches(document: Document, versions: list[ExtractionVersion]) -> list[Branch]:
-    now = outputs.states(document)
-    made: defaultdict[str, list[outputs.OutputRow]] = defaultdict(list)
+    now = states(document)
+    made: defaultdict[str, list[OutputRow]] = defaultdict(list)
     rows = document.outputs.filter(source_extraction__in=versions, status="succeeded").defer("text", "content")
     for output in rows.order_by("kind", "method", "-created_at", "-id").distinct("kind", "method", "source_extraction"):
-        made[output.source_extraction_id].append(outputs.output_row(output, document, now))
+        made[output.source_extraction_id].append(output_row(output, document, now))
     return [
         Branch(
             version,
@@ -134,7 +134,12 @@ def _picture(document: Document, branches: list[Branch]) -> Picture:
         y += (0 if branch.outputs else NODE_HEIGHT + GAP) + GAP
     made.height = max(y, TOP + NODE_HEIGHT) + GAP
     file = Node(
-        document.filename, document.mime, f"{base}?tab=source", "wait", COLUMNS[0], (TOP + made.height - NODE_HEIGHT) // 2
+        document.filename,
+        document.mime,
+        f"{base}?tab=source",
+        "wait",
+        COLUMNS[0],
+        (TOP + made.height - NODE_HEIGHT) // 2,
     )
     made.nodes.insert(0, file)
     made.lines += [_line(file, node, faint=not branch.primary) for branch, node in versions]
@@ -149,7 +154,7 @@ def _version_node(branch: Branch, base: str, y: int) -> Node:
     return Node(title, note, f"{base}?tab=text&version={version.pk}", tone, COLUMNS[1], y)
 
 
-def _output_node(row: outputs.OutputRow, base: str, y: int) -> Node:
+def _output_node(row: OutputRow, base: str, y: int) -> Node:
     tone = {"current": "good", "stale": "warn"}.get(row.state, "quiet")
     note = f"{row.state}: {row.reason}" if row.reason else row.state
     title = f"{OutputKind(row.output.kind).label} · {row.output.method}"

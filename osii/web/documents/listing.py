@@ -70,7 +70,9 @@ def listed_documents(
     elif type:
         rows = rows.filter(mime__in=mimes(type))
     if collection:
-        rows = rows.filter(pk__in=CollectionDocument.objects.filter(collection=collection).order_by().values("document"))
+        rows = rows.filter(
+            pk__in=CollectionDocument.objects.filter(collection=collection).order_by().values("document")
+        )
     if folder:
         inside = DocumentSource.objects.filter(path__startswith=f"{folder.rstrip('/')}/").order_by()
         rows = rows.filter(pk__in=inside.values("document"))

@@ -43,7 +43,5 @@ def add(collection: Collection, documents: QuerySet[Document]) -> int:
 
 def remove(collection: Collection, documents: QuerySet[Document]) -> int:
     """Take documents out of a collection; returns how many were in it."""
-    entries = CollectionDocument.objects.filter(
-        collection=collection, document__in=documents.order_by().values("pk")
-    )
+    entries = CollectionDocument.objects.filter(collection=collection, document__in=documents.order_by().values("pk"))
     return entries.delete()[0]

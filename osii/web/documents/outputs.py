@@ -140,7 +140,9 @@ def _opened(request: PageRequest, document: Document, now: States) -> dict[str, 
         rows = Chunk.objects.filter(output=output).order_by("chunk_index")
         found["chunk_page"] = page_of(request, rows, CHUNKS_PER_PAGE, name="chunks")
     content = output.content if isinstance(output.content, dict) else {}
-    found["figures"] = [(name, value) for name, value in (output.counts or {}).items() if isinstance(value, int | float)]
+    found["figures"] = [
+        (name, value) for name, value in (output.counts or {}).items() if isinstance(value, int | float)
+    ]
     found["lists"], found["facts"] = _content(content)
     return found
 

@@ -19,7 +19,9 @@ TEXTS = frozenset({"application/json", "application/xml", "image/svg+xml", "mess
 PREVIEW_BYTES = 200_000
 DOWNLOAD = "application/octet-stream"
 
-LOCKED = "default-src 'none'; style-src 'unsafe-inline'; img-src 'self' data:; frame-ancestors 'self'; form-action 'none'; "
+LOCKED = (
+    "default-src 'none'; style-src 'unsafe-inline'; img-src 'self' data:; frame-ancestors 'self'; form-action 'none'; "
+)
 # A sandbox keeps a browser's own reader of PDF files from starting. That reader gives a file no access to this site.
 POLICIES = {PDF: f"{LOCKED}object-src 'self'; base-uri 'none'", "": f"{LOCKED}sandbox; base-uri 'none'"}
 

@@ -3,7 +3,7 @@
 from collections.abc import Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
-from itertools import islice
+from itertools import islice, pairwise
 from typing import Any
 
 from extraction.documents.bundle import MANIFEST
@@ -67,7 +67,7 @@ def pieces(window: Window, pages: list[tuple[int, int]], passage: tuple[int, int
     named = dict(pages)
     inside = {place for place in (*named, first, last) if window.start <= place < window.end}
     cuts = [window.start, *sorted(inside - {window.start}), window.end]
-    for start, end in zip(cuts, cuts[1:], strict=False):
+    for start, end in pairwise(cuts):
         if end > start:
             text = window.text[start - window.start : end - window.start]
             marked = first <= start < last

@@ -1,9 +1,12 @@
-"""The activity page: what is read now, what waits, and how long that will take."""
+"""The activity page: what works in the background, what waits, what needs attention, and how long it will take."""
+
+from urllib.parse import urlencode
 
 from django.http import HttpResponse
 from django.shortcuts import render
 from django.views.decorators.http import require_safe
 
+from osii.web import activity_list
 from osii.web.access import PageRequest, staff_page
 from osii.web.activity import read_activity
 
@@ -12,5 +15,20 @@ from osii.web.activity import read_activity
 @staff_page
 def activity(request: PageRequest) -> HttpResponse:
     """The page, or for htmx only what changes while something is active."""
+    view = request.GET.get("view", "all")
+    if view not in activity_list.VIEWS:
+        view = "all"
+    page = activity_list.listed(view, request.GET.get("page"))
+    counts = activity_list.counts()
+    shown = {name: request.GET[name] for name in ("view", "page") if request.GET.get(name)}
+    context = {
+        "activity": read_activity(),
+        "view": view,
+        "views": [(name, label, counts[name]) for name, label in activity_list.VIEWS.items()],
+        "page": page,
+        "here": f"?{urlencode(shown)}" if shown else "",
+        "list_path": request.path,
+        "may_import": request.user.has_perm("osii.add_chatimport"),
+    }
     template = "activity/activity_live.html" if request.htmx else "activity/activity_page.html"
-    return render(request, template, {"activity": read_activity()})
+    return render(request, template, context)

@@ -14,9 +14,9 @@ from extraction.documents.services import promote, rollback
 from extraction.models import Document, DocumentSource, ExtractionVersion
 from osii.web.access import PageRequest, get_document, staff_action, staff_page
 from osii.web.documents import extractions, lineage, outputs, propositions, source, text
+from osii.web.documents.extractions import PROMOTE
 from osii.web.forms import PromoteForm, RollbackForm
 
-PROMOTE = "extraction.add_promotion"
 PROCESS = "osii.add_processingrun"
 SOURCES_SHOWN = 20
 
@@ -62,9 +62,11 @@ def _text(request: PageRequest, row: Document) -> dict[str, Any]:
     asked = request.GET.get("version", "")
     if asked and asked != row.primary_id and "\0" not in asked:
         version = row.versions.filter(pk=asked, status=ExtractionVersion.Status.SUCCEEDED).first()
-    return {"version": version, "other_version": asked != row.primary_id and asked, "has_versions": row.versions.exists()} | (
-        text.context(row, version, request.GET)
-    )
+    return {
+        "version": version,
+        "other_version": asked != row.primary_id and asked,
+        "has_versions": row.versions.exists(),
+    } | (text.context(row, version, request.GET))
 
 
 CONTEXTS: dict[str, Callable[[PageRequest, Document], dict[str, Any]]] = {

@@ -1,0 +1,185 @@
+"""Everything that works in the background, in one list: runs of chats, imports of chats, and processing runs.
+
+Each kind gives the newest of its rows; the database merges them. What a page shows of them is looked up for that page.
+"""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from datetime import datetime, timedelta
+from typing import Any
+from uuid import UUID
+
+from django.core.paginator import Page, Paginator
+from django.db.models import CharField, Count, Exists, F, OuterRef, Q, QuerySet, Sum, Value
+from django.db.models.functions import Coalesce
+from django.urls import reverse
+from django.utils import timezone
+
+from extraction.models import Batch, Run
+from osii.library import progress
+from osii.models import ChatImport, ProcessingItem, ProcessingRun
+from osii.waiting import eta_words
+
+from .attention import failed_runs
+
+CHAT, IMPORT, PROCESSING = "chat", "import", "processing"
+VIEWS = {
+    "all": "All",
+    "attention": "Needs attention",
+    "progress": "In progress",
+    "completed": "Completed",
+}
+PER_PAGE = 30
+DEEPEST = 10_000
+"""So many rows can be paged through; older ones are found by their chat, import or document."""
+ATTENTION_DAYS = 14
+"""So long a processing run with failures, and an import that failed, ask for attention."""
+
+
+@dataclass(slots=True)
+class Row:
+    """One activity. ``done`` of ``total`` in ``unit``; ``eta`` in words; blank where a kind does not know it."""
+
+    kind: str
+    title: str
+    url: str
+    family: str
+    status: str
+    at: datetime
+    note: str = ""
+    error: str = ""
+    phase: str = ""
+    done: int | None = None
+    total: int | None = None
+    unit: str = ""
+    rate: str = ""
+    eta: str = ""
+    heartbeat_at: datetime | None = None
+    worker: str = ""
+    attempt: int = 0
+    started_at: datetime | None = None
+    finished_at: datetime | None = None
+    flags: list[str] = field(default_factory=list)
+
+
+def querysets(view: str) -> dict[str, QuerySet[Any]]:
+    """The rows of each kind that belong to a view (one of VIEWS)."""
+    since = timezone.now() - timedelta(days=ATTENTION_DAYS)
+    of_items = ProcessingItem.objects.filter(run=OuterRef("pk"), status=ProcessingItem.Status.FAILED)
+    chats, imports, processing = Run.objects.all(), ChatImport.objects.all(), ProcessingRun.objects.all()
+    if view == "attention":
+        chats = failed_runs()
+        imports = imports.filter(status="failed", dry_run=False, files_deleted_at=None, finished_at__gte=since)
+        processing = processing.filter(Q(status="failed") | Q(Exists(of_items)), created_at__gte=since).exclude(
+            status="cancelled"
+        )
+    elif view == "progress":
+        chats = chats.filter(status__in=Run.ACTIVE)
+        imports = imports.filter(status__in=ChatImport.ACTIVE)
+        processing = processing.filter(status__in=ProcessingRun.ACTIVE)
+    elif view == "completed":
+        chats = chats.exclude(status__in=Run.ACTIVE)
+        imports = imports.exclude(status__in=ChatImport.ACTIVE)
+        processing = processing.exclude(status__in=ProcessingRun.ACTIVE)
+    return {CHAT: chats, IMPORT: imports, PROCESSING: processing}
+
+
+def counts() -> dict[str, int]:
+    """How many activities each view has."""
+    return {view: sum(rows.count() for rows in querysets(view).values()) for view in VIEWS}
+
+
+def listed(view: str, number: str | None) -> Page:
+    """A page of the merged list, newest first; its ``object_list`` are Rows."""
+    kinds = querysets(view)
+    total = sum(rows.count() for rows in kinds.values())
+    page = Paginator(range(min(total, DEEPEST)), PER_PAGE).get_page(number)
+    start, end = (page.number - 1) * PER_PAGE, page.number * PER_PAGE
+    times = {CHAT: "queued_at", IMPORT: "created_at", PROCESSING: "created_at"}
+    first, *others = [
+        rows.order_by(f"-{times[kind]}", "pk")
+        .annotate(kind=Value(kind, CharField()), at=F(times[kind]))
+        .values_list("kind", "pk", "at")[:end]
+        for kind, rows in kinds.items()
+    ]
+    found = list(first.union(*others, all=True).order_by("-at", "id")[start:end])
+    page.object_list = _rows([(kind, pk) for kind, pk, _ in found])
+    return page
+
+
+def _rows(keys: Sequence[tuple[str, UUID]]) -> list[Row]:
+    """The rows in this order; those that went meanwhile are left out."""
+    made: dict[tuple[str, UUID], Row] = {}
+    for kind, fill in FILLERS.items():
+        ids = [pk for of, pk in keys if of == kind]
+        made |= {(kind, pk): row for pk, row in (fill(ids) if ids else {}).items()}
+    return [made[key] for key in keys if key in made]
+
+
+def _chats(ids: list[UUID]) -> dict[UUID, Row]:
+    runs = list(Run.objects.filter(pk__in=ids).select_related("chat__learner"))
+    add_read(runs)
+    return {run.pk: _chat(run) for run in runs}
+
+
+def add_read(runs: Sequence[Run]) -> None:
+    """Add ``batches_read`` and ``tokens_read`` to runs: one query."""
+    done = Batch.objects.filter(status=Batch.Status.SUCCEEDED, run__in=runs).order_by()
+    read = {row["run"]: row for row in done.values("run").annotate(batches=Count("pk"), sum=Coalesce(Sum("tokens"), 0))}
+    for run in runs:
+        row = read.get(run.pk, {"batches": 0, "sum": 0})
+        run.batches_read, run.tokens_read = row["batches"], row["sum"]
+
+
+def _chat(run: Run) -> Row:
+    return Row(
+        CHAT, run.chat.title or "Untitled chat", reverse("chat", args=[run.chat_id]), "run", run.status, run.queued_at,
+        note=f"reads {run.get_mode_display()}, {run.chat.learner.name}", error=run.error, phase=run.note,
+        done=run.tokens_read, unit="tokens", heartbeat_at=run.heartbeat_at, worker=run.held_by, attempt=run.attempt,
+        started_at=run.started_at, finished_at=run.finished_at,
+    )  # fmt: skip
+
+
+def _imports(ids: list[UUID]) -> dict[UUID, Row]:
+    rows = ChatImport.objects.filter(pk__in=ids).defer("problems", "skipped")
+    return {row.pk: _import(row) for row in rows}
+
+
+def _import(row: ChatImport) -> Row:
+    return Row(
+        IMPORT, str(row), reverse("import", args=[row.pk]), "import", row.status, row.created_at,
+        note="dry run" if row.dry_run else "", error=row.error, done=row.bytes_done, total=row.bytes_total, unit="bytes",
+        heartbeat_at=row.heartbeat_at, worker=row.held_by, attempt=row.attempt, started_at=row.started_at,
+        finished_at=row.finished_at, flags=["problems"] if row.problem_count and row.status != "failed" else [],
+    )  # fmt: skip
+
+
+def _processing(ids: list[UUID]) -> dict[UUID, Row]:
+    runs = list(ProcessingRun.objects.filter(pk__in=ids))
+    states = progress.of_runs(runs)
+    return {run.pk: _run(run, states[run.pk]) for run in runs}
+
+
+def _run(run: ProcessingRun, now: progress.Progress) -> Row:
+    workers = f"{len(now.workers)} workers" if len(now.workers) > 1 else next(iter(now.workers), "")
+    return Row(
+        PROCESSING, run_title(run), reverse("processing", args=[run.pk]), "processing", run.status, run.created_at,
+        note=f"by {run.actor}", error=run.error, done=now.done, total=now.total, unit="documents",
+        rate=f"{now.rate:g} a minute" if now.rate else "", eta=eta_words(now.eta) if now.eta else "",
+        heartbeat_at=now.heartbeat_at, worker=workers, started_at=run.started_at, finished_at=run.finished_at,
+        flags=["some_failed"] if now.failed and run.status != "failed" else [],
+    )  # fmt: skip
+
+
+def run_title(run: ProcessingRun) -> str:
+    """What a run does, in words: "Add files: extract, chunks"."""
+    steps = [operation["id"] for operation in run.operations if operation["id"] != "add"]
+    head = "Add files" if run.workflow == ProcessingRun.Workflow.INTAKE else "Process library"
+    return f"{head}: {', '.join(steps)}" if steps else head
+
+
+FILLERS: dict[str, Callable[[list[UUID]], dict[UUID, Row]]] = {
+    CHAT: _chats,
+    IMPORT: _imports,
+    PROCESSING: _processing,
+}

@@ -1,0 +1,60 @@
+"""A plan as its page shows it: per step the counts, each with the address of its list, the reasons, and a range of time."""
+
+from dataclasses import dataclass
+from urllib.parse import urlencode
+
+from osii.library.plan import Plan, StepPlan
+from osii.library.run_models import Step
+from osii.library.staleness import BLOCKED, CURRENT, MISSING, STALE
+from osii.waiting import eta_words
+
+
+@dataclass(frozen=True, slots=True)
+class Count:
+    """A number of a plan and where its documents are listed; no address when there are none."""
+
+    name: str
+    number: int
+    url: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Reason:
+    state: str
+    reason: str
+    number: int
+    url: str
+
+
+@dataclass(frozen=True, slots=True)
+class StepRow:
+    step: StepPlan
+    label: str
+    counts: list[Count]
+    reasons: list[Reason]
+    estimate: str
+
+
+def plan_rows(plan: Plan, listing: str) -> list[StepRow]:
+    """``listing`` is the address of the plan's lists, with its query."""
+    return [_row(step, listing) for step in plan.steps]
+
+
+def _row(step: StepPlan, listing: str) -> StepRow:
+    numbers = {
+        "eligible": step.count(MISSING, STALE),
+        "current": step.count(CURRENT),
+        "stale": step.count(STALE),
+        "blocked": step.count(BLOCKED),
+    }
+    counts = [
+        Count(name, number, f"{listing}&{urlencode({'step': step.id, 'list': name})}" if number else "")
+        for name, number in numbers.items()
+    ]
+    counts.append(Count("in progress", step.in_progress))
+    reasons = [
+        Reason(state, reason, number, f"{listing}&{urlencode({'step': step.id, 'list': state, 'reason': reason})}")
+        for (state, reason), number in sorted(step.reasons.items())
+        if reason
+    ]
+    return StepRow(step, Step(step.id).label, counts, reasons, eta_words(step.seconds) if step.seconds else "")

@@ -1,0 +1,84 @@
+"""One processing run: how far it is, its documents, and pausing, resuming, cancelling and retrying it."""
+
+from collections.abc import Callable
+from typing import Any
+from uuid import UUID
+
+from django.contrib import messages
+from django.http import Http404, HttpResponse
+from django.shortcuts import get_object_or_404, redirect, render
+from django.urls import reverse
+from django.views.decorators.http import require_POST, require_safe
+
+from osii.library import runs
+from osii.models import ProcessingItem, ProcessingRun
+from osii.web.access import PageRequest, staff_action, staff_page
+from osii.web.processing import items_context, state_context
+from osii.web.statuses import status_of
+
+CONTROL = "osii.change_processingrun"
+
+
+@require_safe
+@staff_page
+def processing(request: PageRequest, run_id: UUID) -> HttpResponse:
+    run = get_object_or_404(ProcessingRun.objects.select_related("learner"), pk=run_id)
+    return render(request, "processing/run_page.html", _context(request, run))
+
+
+def _context(request: PageRequest, run: ProcessingRun) -> dict[str, Any]:
+    return {
+        **state_context(run),
+        **items_context(run, request.GET.get("status", ""), request.GET.get("page", "1")),
+        "list_path": reverse("processing", args=[run.pk]),
+        "item_states": [("", "all"), *((name, status_of("item", name).word) for name in ProcessingItem.Status.values)],
+        "can_control": request.user.has_perm(CONTROL),
+    }
+
+
+@require_safe
+@staff_page
+def processing_live(request: PageRequest, run_id: UUID) -> HttpResponse:
+    """The state's fragment for htmx; 204 while nothing changed since ``seen``. Without htmx: the page itself."""
+    run = get_object_or_404(ProcessingRun.objects.select_related("learner"), pk=run_id)
+    if not request.htmx:
+        return redirect("processing", run_id=run_id)
+    context = _context(request, run)
+    if run.active and request.GET.get("seen") == context["seen"]:
+        return HttpResponse(status=204)
+    return render(request, "processing/live_response.html", context | {"is_fragment": True})
+
+
+def _pause(run_id: UUID) -> str:
+    return "Paused. What is in hand goes back at its next step." if runs.pause(run_id) else ""
+
+
+def _resume(run_id: UUID) -> str:
+    return "It goes on where it was paused." if runs.resume(run_id) else ""
+
+
+def _cancel(run_id: UUID) -> str:
+    return "Cancelled. What was done is kept." if runs.cancel(run_id) else ""
+
+
+def _retry(run_id: UUID) -> str:
+    count = runs.retry(run_id)
+    return f"{count:,} failed document{'' if count == 1 else 's'} queued again." if count else ""
+
+
+ACTIONS: dict[str, Callable[[UUID], str]] = {"pause": _pause, "resume": _resume, "cancel": _cancel, "retry": _retry}
+
+
+@require_POST
+@staff_action(CONTROL)
+def processing_action(request: PageRequest, run_id: UUID, action: str) -> HttpResponse:
+    """pause, resume, cancel, or retry: the failed documents only."""
+    if action not in ACTIONS:
+        raise Http404
+    run = get_object_or_404(ProcessingRun, pk=run_id)
+    if said := ACTIONS[action](run.pk):
+        messages.success(request, said)
+    else:
+        run.refresh_from_db()
+        messages.info(request, f"Nothing was changed: the run is {run.get_status_display().lower()}.")
+    return redirect("processing", run_id=run_id)
