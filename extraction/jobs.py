@@ -26,7 +26,7 @@ def run_chat(run_id: str) -> str:
             raise
         return "erased"
     # What a stopping worker hands back and what waits for the daily cap, the reconciler enqueues.
-    if run.status == Run.Status.QUEUED and not stop_requested.is_set() and not spending.day_is_spent():
+    if run.status == Run.Status.QUEUED and not stop_requested.is_set() and not spending.day_is_spent(run.worker):
         enqueue_run(run)
     return run.status
 

@@ -19,7 +19,7 @@ from . import endings
 from .jobs import enqueue_run, enqueue_runs
 from .models import Run
 from .services import retry_failed_run
-from .spending import day_is_spent
+from .spending import not_held
 
 logger = logging.getLogger(__name__)
 
@@ -40,7 +40,7 @@ def reconcile_runs(*, dry_run: bool = False) -> Counter[str]:
         return Counter({"recovered": expired.count(), "waiting": waiting.count(), "tried again": failed.count()})
     for run in expired:
         done[_recover(run)] += 1
-    done["enqueued"] += 0 if day_is_spent() else enqueue_runs(waiting)
+    done["enqueued"] += enqueue_runs(not_held(waiting))
     for run_id in list(failed):
         if retry_failed_run(run_id):
             done["tried again"] += 1

@@ -22,6 +22,7 @@ from .auditing.comparing import compare
 from .auditing.model import Claim, Decision, Outcome
 from .auditing.nearness import is_later
 from .auditing.nominate import nominate
+from .bounds import CLAIM_CHARACTERS
 from .merge import claim_of, prepare, prepare_vectors
 from .models import Candidate, Resolution
 from .sources import NoLearner, source_of
@@ -34,7 +35,6 @@ WITH_TARGET = (MERGE_INTO, SUPERSEDE, CONTRADICT)
 """Decisions that name a proposition."""
 WITH_TEXT = (EDIT, SUPERSEDE, CONTRADICT)
 """Decisions that may change the wording."""
-LONGEST_CLAIM = 500
 REVIEWER = "nearness"
 """The auditor behind ``accept`` and ``edit``: staff is there to see what it does, and waits for no model."""
 
@@ -149,8 +149,8 @@ def _wording(decision: str, text: str | None) -> str | None:
     if decision not in WITH_TEXT or (text is None and decision != EDIT):
         return None
     wording = " ".join((text or "").split())
-    if not 1 <= len(wording) <= LONGEST_CLAIM:
-        raise Refused(f"the claim must have 1 to {LONGEST_CLAIM} characters, not {len(wording)}")
+    if not 1 <= len(wording) <= CLAIM_CHARACTERS:
+        raise Refused(f"the claim must have 1 to {CLAIM_CHARACTERS} characters, not {len(wording)}")
     return wording
 
 

@@ -52,7 +52,8 @@ def execute(run_id: UUID, on_batch: Callable[[Batch], None] = lambda batch: None
     the caller enqueues it behind the others. It also waits again while the daily cap is reached. ``on_batch`` is called
     after each batch that ended. A run that is not queued is returned untouched.
     """
-    run = None if spending.day_is_spent() else claim(run_id)
+    waiting = Run.objects.get(pk=run_id)
+    run = None if spending.day_is_spent(waiting.worker) else claim(run_id)
     if run is None:
         return Run.objects.get(pk=run_id)
     with Lease(run) as lease:
@@ -89,7 +90,7 @@ def _next_batch(run: Run, lease: Lease, *, turn_over: bool = False) -> Batch | N
         current = lease.guard()
         chat = lock_chat(run.chat_id)
         _close_lost_batch(current)
-        if (turn_over or spending.day_is_spent()) and planning.has_next(current, chat):
+        if (turn_over or spending.day_is_spent(current.worker)) and planning.has_next(current, chat):
             endings.hand_back(current)
             return None
         note = spending.run_is_spent(run.pk)

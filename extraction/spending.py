@@ -12,12 +12,12 @@ from typing import Any
 from uuid import UUID
 
 from django.conf import settings
-from django.db.models import F, Q, Sum
+from django.db.models import Count, F, Q, QuerySet, Sum
 from django.db.models.functions import Coalesce
 from django.utils import timezone
 
 from .models import Batch, ModelUse, Run
-from .workers import Allowance, WorkerReport
+from .workers import Allowance, WorkerReport, paid_workers
 
 DAY = timedelta(days=1)
 ENDED = (Batch.Status.SUCCEEDED, Batch.Status.FAILED, Batch.Status.PARKED)
@@ -97,18 +97,33 @@ def run_is_spent(run_id: UUID) -> str:
     return ""
 
 
-def day_is_spent() -> str:
-    """Why no run may begin a batch now; empty when one may."""
+def day_is_spent(worker: str = "") -> str:
+    """Why no run may begin a batch now, or none of this worker; empty when one may. Money holds only who costs some."""
+    return _tokens_of_the_day() or ("" if worker and worker not in paid_workers() else _money_of_the_day())
+
+
+def not_held(runs: QuerySet[Run]) -> QuerySet[Run]:
+    """Of these runs, those that may begin a batch as far as the daily caps go."""
+    if _tokens_of_the_day():
+        return runs.none()
+    return runs.exclude(worker__in=paid_workers()) if _money_of_the_day() else runs
+
+
+def _tokens_of_the_day() -> str:
     cap = settings.EXTRACTION_TOKENS_PER_DAY
     if cap and (spent := spent_in_a_day()) >= cap:
         return (
             f"runs wait for the daily cap: {spent:,} tokens were read in the last 24 hours, "
             f"and EXTRACTION_TOKENS_PER_DAY is {cap:,}"
         )
+    return ""
+
+
+def _money_of_the_day() -> str:
     most = settings.EXTRACTION_COST_PER_DAY
     if most and (paid := cost_in_a_day()) >= most:
         return (
-            f"runs wait for the daily cap: models cost {money(paid)} in the last 24 hours, "
+            f"runs with a model wait for the daily cap: models cost {money(paid)} in the last 24 hours, "
             f"and EXTRACTION_COST_PER_DAY is {money(most)}"
         )
     return ""
@@ -142,6 +157,13 @@ def add_uses(uses: Iterable[dict[str, Any]]) -> dict[str, Any]:
     costs = [row["cost"] for row in rows if row["cost"] is not None]
     counted = ("requests", "input_tokens", "output_tokens", "unpriced")
     return {name: sum(row[name] for row in rows) for name in counted} | {"cost": sum(costs, NOTHING) if costs else None}
+
+
+def use_of_chat(chat_id: UUID) -> dict[str, Any]:
+    """What every reading of a chat so far used of models: ``requests``, and ``cost`` and ``unpriced`` as in ``total_use``."""
+    return ModelUse.objects.filter(batch__chat=chat_id).aggregate(
+        requests=Count("pk"), unpriced=Count("pk", filter=Q(cost__isnull=True)), cost=Sum("cost")
+    )
 
 
 def with_batch_costs(batches: Iterable[Batch]) -> list[Batch]:

@@ -13,15 +13,11 @@ from typing import Any
 from graphctx.models import Kind, Level
 
 from .admission import Place, marks, objection, unstorable
+from .bounds import CANDIDATES, CLAIM_CHARACTERS, EVIDENCE_IDS, STALENESS_CHARACTERS, WHY_CHARACTERS
 from .environment import INDEX_ENTRIES, SUMMARY_CHARACTERS, scrub
 from .quotes import find_quote
 from .staging import EvidenceItem, Staging, StagingRecord, normalise_claim
 
-CLAIM_CHARACTERS = 500
-WHY_CHARACTERS = 500
-STALENESS_CHARACTERS = 300
-EVIDENCE_IDS = 10
-CANDIDATES = 50
 SEARCH_DEFAULT, SEARCH_MAXIMUM = 20, 50
 READ_DEFAULT, READ_MAXIMUM = 10, 50
 READ_BYTES = 16 * 1024

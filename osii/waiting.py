@@ -9,7 +9,8 @@ import redis
 
 from coverage.queueing import CHATS
 from extraction import backfill
-from extraction.spending import day_is_spent, money
+from extraction.models import Run
+from extraction.spending import day_is_spent, money, not_held
 from osii import console, health, services
 
 POLL_SECONDS = 2.0
@@ -30,7 +31,7 @@ def wait_for(command: console.Command, run_ids: Sequence[UUID]) -> bool:
                 seen = state["ended"]
                 if seen == len(run_ids):
                     return True
-                obstacle = what_holds(state)
+                obstacle = what_holds(state, run_ids)
                 if obstacle != said or time.monotonic() - told >= LINE_SECONDS:
                     command.note("; ".join(filter(None, (progress_line(state), obstacle))))
                     told, said = time.monotonic(), obstacle
@@ -45,9 +46,10 @@ def progress_line(state: dict[str, int]) -> str:
     return f"{state['ended']:,} of {state['runs']:,} chats done, {state['tokens']:,} tokens read{failed}"
 
 
-def what_holds(state: dict[str, int]) -> str:
+def what_holds(state: dict[str, int], run_ids: Sequence[UUID]) -> str:
     """Why nothing goes on although runs wait; empty when something does."""
-    if cap := day_is_spent():
+    waiting = Run.objects.filter(pk__in=run_ids, status=Run.Status.QUEUED)
+    if (cap := day_is_spent()) and not not_held(waiting).exists():
         return cap
     if state["running"]:
         return ""

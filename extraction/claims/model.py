@@ -2,12 +2,7 @@
 
 from dataclasses import dataclass, field
 
-MAX_CLAIM = 500
-MAX_WHY = 500
-MAX_STALENESS = 300
-MAX_EVIDENCE_IDS = 10
 MAX_QUOTE = 500
-MAX_CANDIDATES = 50
 
 # Understanding levels, the weakest evidence first. Only facts carry one.
 NOT_YET_ENGAGED = "not_yet_engaged"

@@ -43,7 +43,7 @@ def _turn_drafts(turn: Turn, fallback: str, verdict: str | None, earlier: list[D
 
 
 def draft_claims(turns: list[Turn], hint: str | None = None, step: Callable[[], None] = lambda: None) -> list[Draft]:
-    """The best of what is in a batch's messages, oldest first, at most `MAX_CANDIDATES`; see `find_claims`."""
+    """The best of what is in a batch's messages, oldest first, at most `CANDIDATES`; see `find_claims`."""
     return chosen(find_claims(turns, hint, step))
 
 

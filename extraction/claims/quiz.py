@@ -5,10 +5,11 @@ import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
+from extraction.bounds import CLAIM_CHARACTERS
 from extraction.claims.cues import cues_for
 from extraction.claims.filters import why_not
 from extraction.claims.language import detect_language
-from extraction.claims.model import MAX_CLAIM, MAX_QUOTE, SHAKY, SOLID, Draft, Evidence, Part, Turn
+from extraction.claims.model import MAX_QUOTE, SHAKY, SOLID, Draft, Evidence, Part, Turn
 from extraction.claims.safety import looks_secret, said_in_good_faith
 from extraction.claims.segment import plain, sentences
 from extraction.claims.taught import capitalised, ended, stripped
@@ -259,7 +260,7 @@ def draft_from(turn: Turn, part: Part, fallback: str) -> tuple[Draft, frozenset[
     language = detect_language(f"{quiz.question} {quiz.explanation}", fallback)
     answer_words = content_words(quiz.answer or "", language)
     made = _claim_of(quiz, language, answer_words)
-    if made is None or len(made[0]) > MAX_CLAIM or looks_secret(made[0]):
+    if made is None or len(made[0]) > CLAIM_CHARACTERS or looks_secret(made[0]):
         return None
     claim, wanted = made
     level = SOLID if quiz.correct else SHAKY

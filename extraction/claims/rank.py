@@ -2,9 +2,9 @@
 
 import re
 
+from extraction.bounds import CANDIDATES
 from extraction.claims.model import (
     ACCEPTED,
-    MAX_CANDIDATES,
     NOT_YET_ENGAGED,
     RESISTED,
     SHAKY,
@@ -115,7 +115,7 @@ def worthy(drafts: list[Draft]) -> list[Draft]:
     return unique
 
 
-def chosen(drafts: list[Draft], limit: int = MAX_CANDIDATES) -> list[Draft]:
+def chosen(drafts: list[Draft], limit: int = CANDIDATES) -> list[Draft]:
     """The best of `worthy` drafts, in the order in which they were said."""
     best = sorted(drafts, key=lambda draft: (-draft.score, draft.position, draft.order))[:limit]
     return sorted(best, key=lambda draft: (draft.position, draft.order, draft.kind, draft.claim))

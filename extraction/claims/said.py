@@ -3,6 +3,7 @@
 import re
 from dataclasses import dataclass
 
+from extraction.bounds import CLAIM_CHARACTERS, STALENESS_CHARACTERS
 from extraction.claims.cues import cues_for, matches, starts
 from extraction.claims.cues_terse import without_mutter
 from extraction.claims.dates import with_dates
@@ -10,9 +11,7 @@ from extraction.claims.filters import bad_shape, bad_talk, too_thin, why_not
 from extraction.claims.language import detect_language
 from extraction.claims.levels import CONFIRMED, CORRECTED
 from extraction.claims.model import (
-    MAX_CLAIM,
     MAX_QUOTE,
-    MAX_STALENESS,
     SHAKY,
     SOLID,
     Draft,
@@ -133,7 +132,7 @@ class Statements:
             made, used = self._at(at)
             if made is None and found:
                 made = self._one_more_lesson(at, found[-1])
-            if made is not None and len(made.claim) <= MAX_CLAIM:
+            if made is not None and len(made.claim) <= CLAIM_CHARACTERS:
                 if found and found[-1].quote in made.quote:
                     found.pop()
                 found.append(made)
@@ -194,7 +193,7 @@ class Statements:
             if belongs and (longer := self._extended(start, after)) is not None:
                 return Found(kind, f"{claim} {self._worded(following, 'fact')}", level, longer, start), 2
             if kind == "working_assumption" and starts(self.cues.condition_start, following):
-                return Found(kind, claim, level, quote, start, staleness=following[:MAX_STALENESS]), 2
+                return Found(kind, claim, level, quote, start, staleness=following[:STALENESS_CHARACTERS]), 2
         return Found(kind, claim, level, quote, start), 1
 
     # --- one sentence
@@ -361,7 +360,7 @@ class Statements:
     def _extended(self, start: int, last: Sentence) -> str | None:
         """The exact text from an offset to the end of a later sentence, or None when it is too long to quote."""
         quote = self.part.text[start : last.start + len(last.quote)]
-        return quote if len(quote) <= MAX_QUOTE and len(plain(quote)) <= MAX_CLAIM else None
+        return quote if len(quote) <= MAX_QUOTE and len(plain(quote)) <= CLAIM_CHARACTERS else None
 
     def _worded(self, text: str, kind: str) -> str:
         """The claim: dates resolved and the speaker named where English makes that safe, else the sentence as it was."""

@@ -3,11 +3,12 @@
 import re
 from collections.abc import Iterator
 
+from extraction.bounds import CLAIM_CHARACTERS
 from extraction.claims.clauses import standing
 from extraction.claims.cues import Cues, cues_for
 from extraction.claims.filters import why_not
 from extraction.claims.language import detect_language
-from extraction.claims.model import MAX_CLAIM, NOT_YET_ENGAGED, Draft, Evidence, Part, Sentence, Turn
+from extraction.claims.model import NOT_YET_ENGAGED, Draft, Evidence, Part, Sentence, Turn
 from extraction.claims.safety import said_in_good_faith
 from extraction.claims.segment import sentences
 from extraction.claims.verbs_en import has_finite_verb, third_person_verb
@@ -159,7 +160,7 @@ def fact_in(sentence: Sentence, before: Sentence | None, cues: Cues, language: s
     if refused:
         return None
     claim = ended(_theirs(claim) if language == "en" else claim, language)
-    return claim if len(claim) <= MAX_CLAIM else None
+    return claim if len(claim) <= CLAIM_CHARACTERS else None
 
 
 def _standing(claim: str, cues: Cues) -> Iterator[str]:

@@ -6,6 +6,7 @@ from django.db.models.functions import Now
 
 from coverage.ids import new_id
 from coverage.models import Chat, Learner
+from extraction.bounds import CLAIM_CHARACTERS, STALENESS_CHARACTERS, WHY_CHARACTERS
 from graphctx.models import Kind, Level, Proposition
 
 from .documents import Document
@@ -306,9 +307,9 @@ class Candidate(models.Model):
     attempt = models.PositiveIntegerField()
     order = models.PositiveIntegerField()
     kind = models.CharField(max_length=20, choices=Kind)
-    claim = models.CharField(max_length=500)
-    why_useful = models.CharField(max_length=500)
-    staleness = models.CharField(max_length=300, blank=True)
+    claim = models.CharField(max_length=CLAIM_CHARACTERS)
+    why_useful = models.CharField(max_length=WHY_CHARACTERS)
+    staleness = models.CharField(max_length=STALENESS_CHARACTERS, blank=True)
     understanding = models.CharField(max_length=16, choices=Level, null=True, blank=True)  # noqa: DJ001
     evidence = models.JSONField()
     content_hash = models.CharField(max_length=64)

@@ -86,6 +86,11 @@ def worker_names() -> tuple[str, ...]:
     return tuple(sorted(_REGISTRY))
 
 
+def paid_workers() -> tuple[str, ...]:
+    """Those of which a batch may cost money."""
+    return tuple(name for name in worker_names() if hasattr(worker_class(name), "allow"))
+
+
 def get_worker(name: str, model: str = "") -> ExtractWorker:
     """A fresh worker of this name, with the model of that name or its default one.
 

@@ -4,9 +4,8 @@ from collections import Counter
 from collections.abc import Callable, Iterator
 from typing import Any, Protocol
 
+from extraction.bounds import CANDIDATES, EVIDENCE_IDS
 from extraction.claims.model import (
-    MAX_CANDIDATES,
-    MAX_EVIDENCE_IDS,
     NOT_YET_ENGAGED,
     Draft,
     Evidence,
@@ -167,16 +166,16 @@ def texts_of(turns: list[Turn]) -> dict[str, str]:
 
 
 def calls_for(drafts: list[Draft], texts: dict[str, str]) -> list[dict[str, Any]]:
-    """At most `MAX_CANDIDATES` calls: for every draft one that shows its level, and the others while there is room."""
+    """At most `CANDIDATES` calls: for every draft one that shows its level, and the others while there is room."""
     calls = [(draft, made) for draft in drafts if (made := list(candidates(draft, texts)))]
-    room = max(0, MAX_CANDIDATES - len(calls))
+    room = max(0, CANDIDATES - len(calls))
     chosen: list[dict[str, Any]] = []
     for draft, made in calls:
         main = next((call for call in made if call.get("understanding") == draft.understanding), made[-1])
         others = [call for call in made if call is not main][:room]
         room -= len(others)
         chosen += [call for call in made if call is main or call in others]
-    return chosen[:MAX_CANDIDATES]
+    return chosen[:CANDIDATES]
 
 
 def candidates(draft: Draft, texts: dict[str, str]) -> Iterator[dict[str, Any]]:
@@ -197,7 +196,7 @@ def candidates(draft: Draft, texts: dict[str, str]) -> Iterator[dict[str, Any]]:
             "kind": draft.kind,
             "claim": draft.claim,
             "why_useful": why_useful(draft, level),
-            "evidence_ids": list(dict.fromkeys(ids))[:MAX_EVIDENCE_IDS],
+            "evidence_ids": list(dict.fromkeys(ids))[:EVIDENCE_IDS],
             "quote": quote,
         }
         if draft.staleness:

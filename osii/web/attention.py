@@ -10,7 +10,7 @@ from coverage.models import Chat, Learner
 from extraction import figures
 from extraction.figures import Figures, Held
 from extraction.models import Batch, Document, ExtractionVersion, Run
-from extraction.spending import day_is_spent
+from extraction.spending import day_is_spent, not_held
 from graphctx.models import EmbeddingSpace, Instance, Proposition
 from graphctx.vectors import missing_vectors
 from osii.models import ChatImport
@@ -70,7 +70,8 @@ def _no_worker() -> Iterator[Need]:
 
 def _held() -> Iterator[Need]:
     cap = day_is_spent()
-    count = Run.objects.filter(status=Run.Status.QUEUED).count() if cap else 0
+    waiting = Run.objects.filter(status=Run.Status.QUEUED)
+    count = waiting.count() - not_held(waiting).count() if cap else 0
     if count:
         yield Need(
             "pause-circle-fill", "wait", count, f"{_s(count, 'run waits', 'runs wait')} for the daily cap",

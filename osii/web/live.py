@@ -12,10 +12,11 @@ from coverage.queueing import CHATS
 from extraction.models import Batch, Run
 from extraction.prompts import OlderReading, older_reading
 from extraction.selectors import COVERED, EXTRACTABLE, IN_FLIGHT, PARKED, batch_history, message_states
-from extraction.spending import day_is_spent, with_batch_costs, with_run_costs
+from extraction.spending import day_is_spent, use_of_chat, with_batch_costs, with_run_costs
 from osii import health, services
 
 from . import strip
+from .readers import readers
 from .selectors import add_outcomes, chat_runs
 
 RUNS_SHOWN = 10
@@ -31,6 +32,7 @@ class ChatState:
     batches: list[Batch]
     batch_count: int
     older: OlderReading
+    use: dict[str, Any]
 
     @property
     def active_run(self) -> Run | None:
@@ -63,6 +65,7 @@ def read_state(chat: Chat) -> ChatState:
         batches=with_batch_costs(add_outcomes(batches[:BATCHES_SHOWN])),
         batch_count=Batch.objects.filter(chat=chat).count(),
         older=older_reading(chat.pk),
+        use=use_of_chat(chat.pk),
     )
 
 
@@ -88,8 +91,10 @@ def state_context(state: ChatState) -> dict[str, Any]:
         "run": run,
         "running_batch": state.running_batch,
         "workers": chat_workers() if waiting else None,
-        "cap": day_is_spent() if waiting else "",
+        "cap": day_is_spent(run.worker) if waiting else "",
         "older": state.older,
+        "use": state.use,
+        "readers": readers() if run is None else [],
         "runs": state.runs,
         "batches": state.batches,
         "batch_count": state.batch_count,

@@ -7,6 +7,7 @@ from uuid import UUID
 from django import forms
 from django.http import QueryDict
 
+from extraction.bounds import CLAIM_CHARACTERS
 from extraction.workers import worker_names
 from graphctx.models import Kind, Proposition
 
@@ -59,7 +60,7 @@ class DecisionForm(forms.Form):
 
     decision = forms.ChoiceField(choices=[(value, value) for value in DECISIONS])
     expected = forms.UUIDField()
-    text = forms.CharField(required=False, max_length=500)
+    text = forms.CharField(required=False, max_length=CLAIM_CHARACTERS)
     reason = forms.CharField(required=False, max_length=500)
     target = forms.ModelChoiceField(Proposition.objects.none(), required=False)
     queue = forms.CharField(required=False, max_length=2000, strip=False)

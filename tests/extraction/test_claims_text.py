@@ -6,8 +6,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from extraction.bounds import CANDIDATES, CLAIM_CHARACTERS, STALENESS_CHARACTERS, WHY_CHARACTERS
 from extraction.claims.language import detect_language
-from extraction.claims.model import MAX_CANDIDATES, MAX_CLAIM, MAX_QUOTE, MAX_STALENESS, MAX_WHY, Part, Turn
+from extraction.claims.model import MAX_QUOTE, Part, Turn
 from extraction.claims.pipeline import draft_claims
 from extraction.claims.rank import why_useful
 from extraction.claims.segment import sentences
@@ -107,11 +108,11 @@ def test_for_any_conversation_quotes_stand_bounds_hold_and_it_is_deterministic(t
     texts = {part.evidence_id: part.text for turn in turns for part in turn.parts}
     texts |= {part.call_id: part.call_text for turn in turns for part in turn.parts if part.call_id}
     found = draft_claims(turns)
-    assert len(found) <= MAX_CANDIDATES
+    assert len(found) <= CANDIDATES
     for draft in found:
-        assert 1 <= len(draft.claim.strip()) <= MAX_CLAIM
-        assert 1 <= len(why_useful(draft)) <= MAX_WHY
-        assert len(draft.staleness or "") <= MAX_STALENESS
+        assert 1 <= len(draft.claim.strip()) <= CLAIM_CHARACTERS
+        assert 1 <= len(why_useful(draft)) <= WHY_CHARACTERS
+        assert len(draft.staleness or "") <= STALENESS_CHARACTERS
         assert draft.staleness or draft.kind != "working_assumption"
         assert draft.evidence
         assert all(1 <= len(place.quote) <= MAX_QUOTE for place in draft.evidence)

@@ -347,8 +347,12 @@ def test_runs_wait_while_the_daily_cap_on_money_is_reached(serve: Any, settings:
     assert (
         "models cost 0.20 USD in the last 24 hours, and EXTRACTION_COST_PER_DAY is 0.20 USD" in spending.day_is_spent()
     )
+    free = request_run(factories.chat(tea()).pk, "rest", "rules", enqueue=False)
+    assert list(spending.not_held(Run.objects.filter(status="queued"))) == [free]
+    assert runs.execute(free.pk, turn=1).status == "succeeded"
     settings.EXTRACTION_COST_PER_DAY = Decimal(0)
     assert not spending.day_is_spent()
+    assert spending.not_held(Run.objects.filter(status="queued")).count() == 1
 
 
 @pytest.mark.parametrize(

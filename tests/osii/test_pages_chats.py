@@ -9,7 +9,7 @@ from django.urls import reverse
 from django.utils import timezone
 
 from coverage.services import get_or_create_learner
-from extraction.models import Batch, Run
+from extraction.models import Batch, LanguageModel, ModelUse, Run
 from osii.web import strip
 from osii.web.markdown import render
 from osii.web.transcript import blocks
@@ -337,8 +337,45 @@ def test_extract_the_rest_starts_one_run(staff):
     assert "Extract the rest" in staff.get(reverse("chat", args=[chat.pk])).text
     for _ in range(2):
         response = staff.post(url, {"mode": "rest"}, follow=True)
-        assert "The run for the rest is queued." in response.text
+        assert "The run for the rest with rules is queued." in response.text
     assert [run.mode for run in Run.objects.filter(chat=chat)] == ["rest"]
+
+
+def test_the_worker_and_its_model_are_chosen_where_there_is_a_choice(staff, settings):
+    chat = rows.chat()
+    page, url = reverse("chat", args=[chat.pk]), reverse("chat-extract", args=[chat.pk])
+    assert 'name="reader"' not in staff.get(page).text
+    LanguageModel.objects.create(name="fast", model="m-1", key_variable="FAST_API_KEY")
+    html = staff.get(page).text
+    assert re.findall(r'<option value="([^"]*)">([^<]*)</option>', html) == [
+        ("", "rules (default)"),
+        ("llm:fast", "llm, fast"),
+    ]
+    settings.EXTRACTION_WORKER = "llm"
+    assert '<option value="rules">' in staff.get(page).text
+    for reader, said in (
+        ("llm:slow", "there is no model &#x27;slow&#x27;; known: fast"),
+        ("none", "there is no extract worker"),
+    ):
+        answer = staff.post(url, {"mode": "rest", "reader": reader}, follow=True).text
+        assert "Nothing was started: " in answer and said in answer
+    assert not Run.objects.exists()
+    answer = staff.post(url, {"mode": "rest", "reader": "llm:fast"}, follow=True).text
+    assert "The run for the rest with llm fast is queued." in answer
+    assert Run.objects.values_list("worker", "model").get() == ("llm", "fast")
+
+
+def test_what_models_cost_for_a_chat_stands_on_its_page(staff):
+    chat = rows.chat()
+    batch = rows.batch(chat)
+    page = reverse("chat", args=[chat.pk])
+    assert "Models cost" not in staff.get(page).text
+    for attempt, cost in enumerate(("0.40", "0.10", None), start=1):
+        ModelUse.objects.create(
+            batch=batch, run=batch.run_id, attempt=attempt, agent="extract-worker", model={"name": "fast"},
+            usage={"requests": 2}, cost=cost,
+        )  # fmt: skip
+    assert "Models cost 0.50 USD for this chat so far, and 1 attempt of unknown price." in staff.get(page).text
 
 
 def test_extract_due_needs_something_due(staff):

@@ -121,7 +121,7 @@ class Command(OsiiCommand):
             for chat in chats:
                 results.append(self._extract(chat, mode, worker, model))
                 advance(1)
-                if _worker_failed(results[-1]) or day_is_spent():
+                if _worker_failed(results[-1]) or day_is_spent(worker):
                     break
         self.result({"chats": results, "totals": _totals(results)}, _render)
         left = f"{len(chats) - len(results)} chat(s) are left to read"

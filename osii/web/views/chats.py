@@ -16,7 +16,7 @@ from extraction.models import Run
 from extraction.selectors import chat_coverage
 from graphctx import steers
 from graphctx.models import Steer
-from osii.web import selectors
+from osii.web import readers, selectors
 from osii.web.access import PageRequest, get_chat, staff_action, staff_page
 from osii.web.forms import ChatFilter
 from osii.web.listing import render_list
@@ -101,7 +101,7 @@ def chat_live(request: PageRequest, chat_id: UUID) -> HttpResponse:
 @require_POST
 @staff_action("extraction.add_run")
 def chat_extract(request: PageRequest, chat_id: UUID) -> HttpResponse:
-    """Start a run: ``mode`` due or rest."""
+    """Start a run: ``mode`` due or rest, ``reader`` one of ``osii.web.readers``."""
     row = get_chat(chat_id)
     mode = request.POST.get("mode", "")
     if mode not in Run.Mode.values:
@@ -116,8 +116,12 @@ def chat_extract(request: PageRequest, chat_id: UUID) -> HttpResponse:
     elif mode == Run.Mode.DUE and not coverage["due"]:
         messages.info(request, "Nothing is due yet. “Extract the rest” reads what there is.")
     else:
-        run = services.request_run(row.pk, mode)
-        messages.success(request, _requested(run))
+        try:
+            run = services.request_run(row.pk, mode, *readers.chosen(request.POST.get("reader", "")))
+        except ValueError as error:
+            messages.error(request, f"Nothing was started: {error}.")
+        else:
+            messages.success(request, _requested(run))
     return redirect("chat", chat_id=chat_id)
 
 
@@ -139,7 +143,7 @@ def chat_steer(request: PageRequest, chat_id: UUID) -> HttpResponse:
 def _requested(run: Run) -> str:
     if run.following:
         return f"The run was told to stop. One for {_reads(run.following['mode'])} starts when it has."
-    return f"The run for {_reads(run.mode)} is {run.status}."
+    return f"The run for {_reads(run.mode)} with {f'{run.worker} {run.model}'.strip()} is {run.status}."
 
 
 def _reads(mode: str) -> str:
