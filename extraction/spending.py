@@ -16,6 +16,8 @@ from django.db.models import Count, F, Q, QuerySet, Sum
 from django.db.models.functions import Coalesce
 from django.utils import timezone
 
+from coverage.ids import new_id
+
 from .models import Batch, ModelUse, Run
 from .workers import Allowance, WorkerReport, paid_workers
 
@@ -30,12 +32,19 @@ NOTHING = Decimal(0)
 
 def record_use(batch: Batch, agent: str, report: WorkerReport) -> None:
     """Append what an agent used of a model in this attempt; nothing where it sent no request."""
+    record(agent, report, batch=batch, run=batch.run_id or batch.pk, attempt=batch.attempt)
+
+
+def record(
+    agent: str, report: WorkerReport, *, batch: Batch | None = None, run: UUID | None = None, attempt: int = 1
+) -> None:
+    """The same for what is no batch, which counts towards the caps of a day."""
     if report.model is None or not report.usage["requests"]:
         return
     ModelUse.objects.create(
         batch=batch,
-        run=batch.run_id or batch.pk,
-        attempt=batch.attempt,
+        run=run or new_id(),
+        attempt=attempt,
         agent=agent,
         model=report.model,
         usage={name: report.usage[name] for name in COUNTED if report.usage[name]},

@@ -128,11 +128,13 @@ class LanguageModel(models.Model):
 
 
 class ModelUse(models.Model):
-    """What one attempt at a batch used of a model, and its price then. Append-only: costs are sums of these lines."""
+    """What one attempt at a batch, or one synthesis, used of a model, and its price then. Append-only: costs are sums of these lines."""
 
     id = models.UUIDField(primary_key=True, default=new_id, editable=False)
-    batch = models.ForeignKey(Batch, on_delete=models.CASCADE, related_name="uses")
-    # A batch that is tried again changes its run; what it cost before stays with the run that spent it.
+    # None for what is no reading: a synthesis of a document.
+    batch = models.ForeignKey(Batch, on_delete=models.CASCADE, null=True, blank=True, related_name="uses")
+    # A batch that is tried again changes its run; what it cost before stays with the run that spent it. Without a run, the
+    # batch's own id, or one of its own.
     run = models.UUIDField()
     attempt = models.PositiveIntegerField()
     # A name of extraction.features: who talked to the model.

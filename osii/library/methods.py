@@ -9,6 +9,8 @@ from importlib.metadata import entry_points
 from typing import Any
 from uuid import UUID
 
+from django.conf import settings
+
 from extraction.documents.ids import SLUG
 from graphctx.embedding import EmbeddingError
 
@@ -22,6 +24,7 @@ BUILTIN = (
     "osii.library.chunking:Sentences",
     "osii.library.vectors:ActiveSpace",
     "osii.library.extractive:Extractive",
+    "osii.library.synthesis:ByModel",
     "osii.library.statistics:Statistics",
     "osii.library.entities:Entities",
     "osii.library.propositions:ByRules",
@@ -91,7 +94,10 @@ def find(kind: str, name: str | None = None) -> Method:
 def chosen(kind: str) -> str:
     """The name of the method that is used for a kind where none is named."""
     names = OutputSetting.objects.filter(kind=kind, chosen=True).values_list("method", flat=True)
-    return names.first() or next(iter(methods(kind)), "")
+    known = methods(kind)
+    if kind == OutputKind.PROPOSITIONS and settings.EXTRACTION_WORKER in known:
+        return names.first() or settings.EXTRACTION_WORKER  # who reads chats reads documents too
+    return names.first() or next(iter(known), "")
 
 
 def wanted(kind: str, method: str | None = None, options: Mapping[str, Any] | None = None) -> Wanted:
