@@ -26,7 +26,7 @@ _URL = re.compile(r"\bhttps?://[^\s<>\"'()\[\]{}]+[^\s<>\"'()\[\]{}.,;:!?]")
 _MAIL = re.compile(r"\b[\w.+-]+@[\w-]+(?:\.[\w-]+)+\b")
 _ADDRESS = re.compile(f"{_URL.pattern}|{_MAIL.pattern}")
 _TOKEN = re.compile(r"[^\W_]+(?:[.'’&-][^\W_]+)*")
-_JOINING = frozenset("de da di del della du la le van von der den of the and for y e et dos das do".split())
+_JOINING = frozenset("de da di del della du la le van von of the and for y e et dos das do".split())
 
 
 class Entities(Method):
@@ -77,6 +77,8 @@ def _names(source: Source) -> list[dict[str, Any]]:
     for number, sentence in enumerate(sentences(source.text, source.language)):
         if number % CHECK_EVERY == 0:
             source.checkpoint()
+        if sentence.text.isupper():
+            continue  # a heading
         text = _ADDRESS.sub(lambda address: "\n" * len(address.group()), sentence.text)
         small |= {word for word in _TOKEN.findall(text) if word.islower()}
         for start, name in _runs(text):

@@ -37,7 +37,7 @@ class Extractive(Method):
         compared = found[:: -(-len(found) // MOST_SENTENCES)]
         source.checkpoint()
         best = _best(compared, options["sentences"])
-        lines = [" ".join(one.text.split()) for one in best]
+        lines = [one.line for one in best]
         spans = [{"char_start": one.start, "char_end": one.end, "text": one.text} for one in best]
         return Made(
             text="\n".join(lines) + "\n",

@@ -9,7 +9,9 @@ from sentencex import segment
 AT_ONCE = 4000
 """The segmenter's time grows with the square of what it is given at once."""
 _BLOCK = re.compile(r"[^\n\f]+")
-_BULLET = re.compile(r"\s*(?:[-*+•–‣◦▪·>]|#{1,6}|\(?\d{1,3}[.)])\s+")
+_BULLET = re.compile(r"\s*(?:[-*+•–‣◦▪·]|#{1,6}|\(?\d{1,3}[.)])\s+")
+_QUOTED = re.compile(r"\s*(?:>\s*)+")
+_QUOTE_MARKS = re.compile(r"\n\s*(?:>\s*)+")
 _TABLE = re.compile(r".*\|.*\|")
 _LETTER = re.compile(r"[^\W\d_]")
 
@@ -21,6 +23,11 @@ class Sentence:
     start: int
     end: int
     text: str
+
+    @property
+    def line(self) -> str:
+        """In one line, without what marks quoted lines."""
+        return " ".join(_QUOTE_MARKS.sub(" ", self.text).split())
 
 
 def sentences(text: str, language: str) -> Iterator[Sentence]:
@@ -42,14 +49,15 @@ def sentences(text: str, language: str) -> Iterator[Sentence]:
 def _blocks(text: str) -> Iterator[tuple[int, int]]:
     """Paragraphs and list items. A line that ends without a stop and is long goes on in the next one."""
     open_at = last_end = -1
+    quoted = False
     for match in _BLOCK.finditer(text):
         line = match.group()
         silent = not line.strip() or line.lstrip().startswith("#") or _TABLE.match(line) is not None
-        bullet = _BULLET.match(line)
+        bullet = _BULLET.match(line) or _QUOTED.match(line)
         goes_on = (
             open_at >= 0
             and not silent
-            and bullet is None
+            and (bullet is None or (quoted and ">" in bullet.group()))
             and match.start() == last_end + 1
             and text[last_end - 1 : last_end] not in ".!?:。！？"
         )
@@ -60,6 +68,6 @@ def _blocks(text: str) -> Iterator[tuple[int, int]]:
             continue
         if open_at < 0:
             open_at = match.start() + (bullet.end() if bullet else 0)
-        last_end = match.end()
+        last_end, quoted = match.end(), bullet is not None and ">" in bullet.group()
     if open_at >= 0:
         yield open_at, last_end

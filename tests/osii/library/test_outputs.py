@@ -1,5 +1,6 @@
 """Making outputs: what each built-in method makes, and what a failure leaves."""
 
+import itertools
 import json
 
 import numpy as np
@@ -15,6 +16,7 @@ from extraction.documents.reconcile import reconcile_all
 from osii.library import invariants, methods, outputs
 from osii.library.base import Made, MethodRefused, OutputFailed
 from osii.library.models import Chunk, ChunkVector, Output, OutputSetting
+from osii.library.sentences import sentences
 from osii.library.statistics import Statistics
 
 pytestmark = pytest.mark.django_db
@@ -56,6 +58,18 @@ def test_pieces_lose_nothing_whatever_the_window(text, size, overlap, window):
     assert all(len(piece) <= size for _, piece in pieces)
     covered = {at for start, piece in pieces for at in range(start, start + len(piece))}
     assert not "".join(letter for at, letter in enumerate(text) if at not in covered).strip()
+
+
+@given(st.text(alphabet=st.sampled_from("aB c.\n>-#|?1é文。\f"), max_size=300))
+def test_sentences_stand_where_they_say(text):
+    found = list(sentences(text, "en"))
+    assert all(text[one.start : one.end] == one.text for one in found)
+    assert all(before.end <= after.start for before, after in itertools.pairwise(found))
+
+
+def test_a_sentence_over_several_lines_of_a_quotation_is_one():
+    (one,) = sentences("> The mean of the\n> remaining eleven is 249.8 ms.\n", "en")
+    assert one.line == "The mean of the remaining eleven is 249.8 ms."
 
 
 def test_vectors_are_of_the_chosen_chunks_in_the_active_space(document):
