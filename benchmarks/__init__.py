@@ -31,7 +31,7 @@ def registry(*, full: bool = False) -> dict[str, Callable[[], list[Result]]]:
         "scan": scan_speed.run,
         "context": context_speed.run,
         "merge": merge_speed.run,
-        "intake": intake_speed.run_full if full else intake_speed.run_quick,
+        "intake": intake_speed.run,
         "promote": promote_speed.run,
         **({"chats": many_chats.run} if full else {}),
     }

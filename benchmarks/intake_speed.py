@@ -1,76 +1,74 @@
 """Intake of small text files: time and bytes written per file, which must not grow with the library.
 
-Files are added and extracted one after the other as add_files does; the first part of them and the last are compared.
-Written is what this process and its children write to files, and the database to its log.
+Files are added one after the other as add_files does; while the library is small, and again when it is large, some of
+them are extracted too, each by a process of its own. Written is what this process and its children write to files, and
+the database to its log.
 """
 
 import tempfile
 import time
+from collections.abc import Callable
 from pathlib import Path
 
 import psutil
 from django.db import connection
 from django.test.utils import override_settings
 
-from extraction.documents import invariants, services
+from extraction.documents import services
 from extraction.models import Document
 
 from .measure import median_ratio, spread
 from .result import Result, Target
 
+FEW, MANY = 200, 2000
 PART = 50
 """Files measured together: a value is a mean over so many."""
+EXTRACTED = 10
+"""So many files of each part are extracted."""
 
 
-def run_quick() -> list[Result]:
-    return run(100, 300)
-
-
-def run_full() -> list[Result]:
-    """Some ten minutes: each file has a process of its own that extracts it."""
-    return run(200, 2000)
-
-
-def run(few: int, many: int) -> list[Result]:
+def run() -> list[Result]:
     with tempfile.TemporaryDirectory() as directory, override_settings(OSII_HOME=Path(directory) / "home"):
-        seconds, written = _add(Path(directory), many)
-        found = Document.objects.filter(primary__isnull=False).count()
-        if found != many or list(invariants.check()):
-            raise RuntimeError(f"{found} documents are whole, not {many}: the intake benchmark is void")
-    parts = few // PART
+        parts = [_part(Path(directory), start) for start in range(0, MANY, PART)]
+        found = Document.objects.filter(sources__path__startswith=directory).count()
+        if found != MANY or sum(1 for _ in services.reconcile_all(dry_run=True)):
+            raise RuntimeError(f"{found} documents are whole, not {MANY}: the intake benchmark is void")
+    compared = FEW // PART
     results = []
-    for unit, values in (("ms/file", [1000 * value for value in seconds]), ("KiB/file", written)):
-        first, last = values[:parts], values[-parts:]
-        what = "time" if unit == "ms/file" else "written"
-        case = f"{what}, the first {few:,} files"
+    for what, unit in (("added", "ms"), ("added", "KiB"), ("extracted", "ms"), ("extracted", "KiB")):
+        few, many = ([part[what, unit] for part in rows] for rows in (parts[:compared], parts[-compared:]))
+        case = f"{what}, of the first {FEW:,} files"
         results += [
-            Result("intake", case, unit, **spread(first)),
+            Result("intake", case, f"{unit}/file", **spread(few)),
             Result(
-                "intake", f"{what}, the last {few:,} of {many:,}", unit, **spread(last), beside=case,
-                ratio=median_ratio(last, first), target=Target(1.25, of_ratio=True),
+                "intake", f"{what}, of the last {FEW:,} of {MANY:,}", f"{unit}/file", **spread(many), beside=case,
+                ratio=median_ratio(many, few), target=Target(1.25, of_ratio=True),
             ),
         ]  # fmt: skip
     return results
 
 
-def _add(directory: Path, many: int) -> tuple[list[float], list[float]]:
-    """Seconds and KiB per file, one value for each part."""
-    seconds, written = [], []
-    for start in range(0, many, PART):
-        paths = []
-        for number in range(start, start + PART):
-            paths.append(directory / f"note {number:05}.txt")
-            paths[-1].write_text(f"Note {number}.\n\n" + f"Line of the note with the number {number}.\n" * 40)
-        bytes_before, begun = _written(), time.perf_counter()
-        for path in paths:
-            services.extract(services.add_file(path).file_id)
-        seconds.append((time.perf_counter() - begun) / PART)
-        written.append((_written() - bytes_before) / 1024 / PART)
-    return seconds, written
+def _part(directory: Path, start: int) -> dict[tuple[str, str], float]:
+    """Add a part of the files, and extract some where it is compared: {("added", "ms"): per file, …}."""
+    paths = []
+    for number in range(start, start + PART):
+        paths.append(directory / f"note {number:05}.txt")
+        paths[-1].write_text(f"Note {number}.\n\n" + f"Line of the note with the number {number}.\n" * 40)
+    ids: list[str] = []
+    measured = _measured("added", PART, lambda: ids.extend(services.add_file(path).file_id for path in paths))
+    if start < FEW or start >= MANY - FEW:
+        measured |= _measured("extracted", EXTRACTED, lambda: [services.extract(one) for one in ids[:EXTRACTED]])
+    return measured
+
+
+def _measured(what: str, files: int, work: Callable[[], object]) -> dict[tuple[str, str], float]:
+    before, begun = _written(), time.perf_counter()
+    work()
+    taken = time.perf_counter() - begun
+    return {(what, "ms"): taken * 1000 / files, (what, "KiB"): (_written() - before) / 1024 / files}
 
 
 def _written() -> int:
-    """Bytes written so far: files by this process and its ended children, and the database's log."""
     with connection.cursor() as cursor:
         cursor.execute("SELECT pg_current_wal_insert_lsn() - '0/0'::pg_lsn")
         log = int(cursor.fetchone()[0])

@@ -39,7 +39,7 @@ def remove_document(file_id: str, actor: str, reason: str = "") -> Removal:
     store = library_store()
 
     def erase(identity: UUID) -> Removal:
-        document = _locked_with_learners(file_id)
+        document = lock_document(file_id)
         versions = list(document.versions.order_by("created_at", "id").values_list("pk", flat=True))
         removal = _record(identity, Removal.What.DOCUMENT, document, versions, actor, reason)
         allow_erase()
@@ -129,15 +129,6 @@ def _carry_out(store: Store, file_id: str, versions: list[str] | None, erase: Ca
         raise
     finish_removal(store, file_id)
     return removal
-
-
-def _locked_with_learners(file_id: str) -> Document:
-    """The document, locked after every learner whose graph has evidence from it (the order of docs/locks.md)."""
-    evidence = Instance.objects.filter(document_id=file_id)
-    learners = set(evidence.values_list("proposition__learner", flat=True))
-    learners.update(Document.objects.filter(pk=file_id, learner__isnull=False).values_list("learner", flat=True))
-    list(Learner.objects.select_for_update(no_key=True).filter(pk__in=learners).order_by("pk"))
-    return lock_document(file_id)
 
 
 def _erase_evidence(evidence: Any) -> dict[str, int]:

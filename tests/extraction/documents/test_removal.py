@@ -7,10 +7,11 @@ from django.db import DatabaseError, IntegrityError, connection, transaction
 from django.utils import timezone
 
 from coverage.models import Learner
-from extraction.documents import invariants, needs, removal, retention, selectors, services
+from extraction import invariants as extraction_invariants
+from extraction.documents import invariants, needs, reading, removal, retention, selectors, services
 from extraction.documents.errors import PromotionRefused, RemovalRefused, UnknownDocument
 from extraction.documents.store import REMOVING
-from extraction.models import Document, DocumentSource, ExtractionVersion, Promotion, Removal
+from extraction.models import Batch, Document, DocumentSource, ExtractionVersion, Promotion, Removal
 from graphctx.models import Instance, Proposition
 
 from .conftest import tree
@@ -73,6 +74,22 @@ def test_a_document_goes_whole(store, versions, write):
         selectors.primary_text(file_id)
     assert list(services.reconcile_all()) == []
     assert list(invariants.check()) == []
+
+
+def test_what_a_learner_knows_from_a_document_goes_with_it(store, write):
+    ada = Learner.objects.create(name="Ada")
+    path = write(
+        "metals.txt", "Copper melts at about 1,085 degrees Celsius.\n\nLead melts at about 327 degrees Celsius.\n"
+    )
+    file_id = services.add_file(path, ada).file_id
+    version = services.extract(file_id)
+    reading.read(version.document, version.pk, selectors.primary_text(file_id), "rules")
+    assert Instance.objects.filter(document_id=file_id).count() == Proposition.objects.filter(learner=ada).count() > 0
+    removal = services.remove_document(file_id, "Ada")
+    assert removal.counts["propositions"] > 0
+    assert not Proposition.objects.exists()
+    assert not Batch.objects.exists()
+    assert list(invariants.check()) == list(extraction_invariants.check()) == []
 
 
 def test_a_removed_document_can_be_added_again(store, versions, write):
