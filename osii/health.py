@@ -116,6 +116,7 @@ def database() -> Iterator[Finding]:
     yield vector()
     yield migrations()
     yield space()
+    yield searching()
 
 
 def vector() -> Finding:
@@ -161,6 +162,24 @@ def space() -> Finding:
     if active.stamp != spec.stamp:
         return Finding("Embedding space", "fail", *split(str(SpaceMismatch(active, spec))))
     return Finding("Embedding space", "ok", f"{active.name}, {active.dimension} dimensions")
+
+
+def searching() -> Finding:
+    """What a search does without: extensions that were not there, or not allowed, when the migrations ran."""
+    from osii.library.search.extensions import uses
+
+    if services.pending_migrations():
+        return Finding("Search", "warn", "not known while migrations are pending")
+    found = uses()
+    lacks = [] if found.accents else ["words with accents are found with their accents only"]
+    lacks += [] if found.trigrams else ["identifiers are found by reading every text"]
+    if not lacks:
+        return Finding("Search", "ok", "accents do not matter, identifiers have an index")
+    missing = " and ".join(
+        name for name, there in (("unaccent", found.accents), ("pg_trgm", found.trigrams)) if not there
+    )
+    advice = f"have an administrator run CREATE EXTENSION for {missing}, then run manage.py search --build-index"
+    return Finding("Search", "warn", "; ".join(lacks), advice)
 
 
 def queues() -> Iterator[Finding]:

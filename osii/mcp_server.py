@@ -22,6 +22,8 @@ from graphctx.selection import check_budget, select
 from graphctx.steers import TOPIC_CHARACTERS
 from osii import links, propositions, tokens
 from osii.api import shapes
+from osii.library.requests import BadRequest
+from osii.library.search import find
 
 INSTRUCTIONS = (
     "What one learner knows, from their own chats and documents. The block of context_for_topic is reliable prior "
@@ -71,7 +73,7 @@ def _reading(who: Callable[[], Learner]) -> Iterator[Learner]:
             with connection.cursor() as cursor:
                 cursor.execute("SET TRANSACTION READ ONLY")
             yield learner
-    except (TokenRefused, EmbeddingError, ValueError) as error:
+    except (TokenRefused, EmbeddingError, BadRequest, ValueError) as error:
         raise ToolError(str(error)) from error
     finally:
         connection.close()  # the SDK runs each call in some thread of its own, which would keep one open
@@ -97,7 +99,16 @@ def _tools(who: Callable[[], Learner]) -> list[Callable[..., dict[str, Any]]]:
         with _reading(who) as learner:
             return _evidence(learner, proposition_id)
 
-    return [context_for_topic, search_propositions, evidence_of_proposition]
+    def search_documents(
+        query: Annotated[str, Field(min_length=1, max_length=find.MAX_CHARACTERS)],
+        mode: Literal["lexical", "semantic", "hybrid"] = find.HYBRID,
+        limit: Limit = find.RESULTS,
+    ) -> dict[str, Any]:
+        """Passages of the learner's documents, best first, with their page and place: by words, by meaning, or by both."""
+        with _reading(who) as learner:
+            return find.search(query, mode, limit, learner=learner).to_dict()
+
+    return [context_for_topic, search_propositions, evidence_of_proposition, search_documents]
 
 
 def _found(learner: Learner, query: str, by: str, limit: int) -> list[dict[str, Any]]:

@@ -82,6 +82,8 @@ OSII_STEER_OFFER_SECONDS = env.integer("OSII_STEER_OFFER_SECONDS", 30, least=1, 
 # --- Models --------------------------------------------------------------------------------------------------------
 
 OSII_EMBEDDER = env.choice("OSII_EMBEDDER", ("minilm", "embeddinggemma", "hashing"), "minilm")
+# More chunk vectors in a search's scope are searched by the index that `search --build-index` makes, if there is one.
+OSII_SEARCH_EXACT_VECTORS = env.integer("OSII_SEARCH_EXACT_VECTORS", 200_000, least=0, most=10_000_000)
 OSII_LLM_PROVIDER = env.choice("OSII_LLM_PROVIDER", ("openai", "anthropic"), "openai")
 OSII_LLM_BASE_URL = env.url("OSII_LLM_BASE_URL", ("http", "https"))
 OSII_LLM_MODEL = env.string("OSII_LLM_MODEL")

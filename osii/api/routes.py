@@ -2,7 +2,7 @@
 
 from ninja import Swagger
 
-from . import chats, knowledge, problems
+from . import chats, knowledge, problems, search
 from .auth import Bearer
 from .bodies import JsonParser
 from .openapi import Api
@@ -24,3 +24,4 @@ api = Api(
 problems.install(api)
 api.add_router("/chats", chats.router)
 api.add_router("", knowledge.router)
+api.add_router("", search.router)

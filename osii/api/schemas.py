@@ -41,7 +41,7 @@ def _budget(value: Any) -> int:
     raise PydanticCustomError("budget", allowed, {"allowed": BUDGETS})
 
 
-def _name(value: str) -> str:
+def not_blank(value: str) -> str:
     value = value.strip()
     if not value:
         raise PydanticCustomError("blank", "must not be blank")
@@ -57,7 +57,9 @@ def _opaque(value: Any) -> Any:
 
 Text = Annotated[StrictStr, AfterValidator(_storable)]
 NOT_BLANK = {"pattern": r"\S"}
-LearnerName = Annotated[Text, AfterValidator(_name), Field(min_length=1, max_length=200, json_schema_extra=NOT_BLANK)]
+LearnerName = Annotated[
+    Text, AfterValidator(not_blank), Field(min_length=1, max_length=200, json_schema_extra=NOT_BLANK)
+]
 Budget = Annotated[
     int,
     BeforeValidator(_budget),
@@ -131,7 +133,7 @@ class AckIn(Strict):
 class ContextIn(Strict):
     """A topic, as the first message of a chat would give it."""
 
-    topic: Annotated[Text, AfterValidator(_name), Field(json_schema_extra=NOT_BLANK)]
+    topic: Annotated[Text, AfterValidator(not_blank), Field(json_schema_extra=NOT_BLANK)]
     learner: LearnerName | None = None
     budget: Budget = 1024
 

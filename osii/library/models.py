@@ -6,8 +6,10 @@ from collections.abc import Mapping
 from typing import Any
 
 from django.contrib.postgres.fields import ArrayField
+from django.contrib.postgres.indexes import GinIndex
+from django.contrib.postgres.search import SearchVectorField
 from django.db import models
-from django.db.models import F, Q
+from django.db.models import F, Func, Q
 from django.db.models.functions import Length, Now
 from pgvector.django import VectorField
 
@@ -117,6 +119,18 @@ class Chunk(models.Model):
     next_chunk_id = models.CharField(max_length=110, null=True, blank=True)  # noqa: DJ001
     # "en", "de", …; "und" where it cannot be told.
     language = models.CharField(max_length=8, default="und")
+    # Made by the database in the insert itself, so that no index is ever behind: the text search configuration of the
+    # language, and the words of the text as it stems them.
+    search_config = models.GeneratedField(
+        expression=Func(F("language"), function="osii_search_config"),
+        output_field=models.CharField(max_length=63),
+        db_persist=True,
+    )
+    terms = models.GeneratedField(
+        expression=Func(F("language"), F("text"), function="osii_chunk_terms"),
+        output_field=SearchVectorField(),
+        db_persist=True,
+    )
 
     class Meta:
         ordering = ("output", "chunk_index")
@@ -130,6 +144,7 @@ class Chunk(models.Model):
         indexes = [
             # A chunk by its id, from a search result or a link.
             models.Index(fields=("document", "chunk_index"), name="chunk_by_document"),
+            GinIndex(fields=("terms",), name="chunk_terms"),
         ]
 
     def __str__(self) -> str:

@@ -21,6 +21,7 @@ from .views import (
     propositions,
     repair,
     review,
+    search,
 )
 
 login = auth.LoginView.as_view(template_name="account/login.html", authentication_form=AdminAuthenticationForm)
@@ -72,6 +73,7 @@ urlpatterns = [
     path("graph/", graph.graph, name="graph"),
     path("graph/data/", graph.graph_data, name="graph-data"),
     path("graph/chats/<uuid:chat_id>/budget/", graph.graph_budget, name="graph-budget"),
+    path("search/", search.search, name="search"),
     path("documents/", documents.documents, name="documents"),
     path("documents/bulk/", documents.documents_bulk, name="documents-bulk"),
     path("collections/", collections.collections, name="collections"),

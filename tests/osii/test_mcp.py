@@ -13,10 +13,11 @@ from coverage.models import Learner
 from graphctx.models import Proposition
 from osii import mcp_server, tokens
 from tests.graphctx.conftest import SOLAR, add_propositions
+from tests.osii.library.search import chunked
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
-TOOLS = {"context_for_topic", "search_propositions", "evidence_of_proposition"}
+TOOLS = {"context_for_topic", "search_propositions", "evidence_of_proposition", "search_documents"}
 
 
 @pytest.fixture
@@ -68,6 +69,16 @@ def test_the_context_is_that_of_a_chat(token: str) -> None:
     context = answer(token, "context_for_topic", topic="What does the moon's gravity cause?", budget=512)
     assert context["count"] == len(context["items"]) > 0
     assert context["block"].startswith("<osii-context")
+
+
+def test_passages_of_the_learners_own_documents_are_found(token: str) -> None:
+    chunked.document("ben.md", "Tides are caused by the moon.", learner="Ben")
+    assert answer(token, "search_documents", query="tides", mode="lexical")["results"] == []
+    chunked.document("mine.md", "The moon causes tides.", learner="Aiko")
+    found = answer(token, "search_documents", query="tides", limit=5)
+    assert [one["filename"] for one in found["results"]] == ["mine.md"]
+    assert found["results"][0]["highlights"] == [[16, 21]]
+    assert "say what to look for" in refusal(token, "search_documents", query="  ")
 
 
 @pytest.mark.parametrize("by", ["meaning", "text"])

@@ -52,6 +52,7 @@ def pages() -> dict[str, str]:
         "proposition": reverse("proposition", args=[proposition.pk]),
         "graph": reverse("graph"),
         "documents": reverse("documents"),
+        "search": reverse("search"),
         "document": reverse("document", args=[document.pk]),
     }
 

@@ -1,0 +1,1 @@
+"""Search over the chunks that are current: by words, by meaning, or by both."""

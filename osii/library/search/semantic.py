@@ -1,0 +1,103 @@
+"""Search by meaning: the chunk vectors of the active space, exactly, or by an index above a size."""
+
+import numpy as np
+from django.conf import settings
+from django.db import connection, transaction
+from django.db.models import QuerySet
+
+from graphctx.embedding import active_space, get_embedder
+from graphctx.models import EmbeddingSpace
+
+from ..models import Output
+from .lexical import Sql
+
+INDEX_DIMENSIONS = 2000
+"""As many as pgvector's HNSW index takes."""
+
+
+def nearest(text: str, outputs: QuerySet[Output], limit: int) -> dict[int, float]:
+    """Chunks of these outputs nearest in meaning, nearest first: primary key → cosine similarity.
+
+    Raises EmbeddingError, and SpaceMismatch where the active space is another model's.
+    """
+    space = active_space()
+    query = get_embedder().embed_query(text)
+    with transaction.atomic(), connection.cursor() as cursor:
+        indexed = uses_index(space, outputs)
+        if indexed:
+            # An index without it stops after its first candidates, however few of them the scope allows.
+            cursor.execute("SET LOCAL hnsw.iterative_scan = strict_order")
+            cursor.execute("SELECT set_config('hnsw.ef_search', %s, true)", (str(min(max(limit, 100), 1000)),))
+        cursor.execute(*sql(space, query, outputs, limit, indexed=indexed))
+        return {key: 1 - distance for key, distance in cursor.fetchall()}
+
+
+def sql(
+    space: EmbeddingSpace, query: np.ndarray, outputs: QuerySet[Output], limit: int, *, indexed: bool = False
+) -> Sql:
+    """The statement of a search by meaning, for whoever wants its plan."""
+    allowed, values = _allowed(outputs)
+    column = f"(vector.embedding::vector({space.dimension}))" if indexed else "vector.embedding"
+    # As a literal: the planner takes a partial index only for a condition that it can compare with the index's own.
+    belongs = f"vector.space_id = '{space.pk}'"
+    return (
+        f"SELECT vector.chunk_id, {column} <=> %s::vector({space.dimension}) AS distance FROM osii_chunkvector vector "
+        f"JOIN osii_chunk chunk ON chunk.id = vector.chunk_id WHERE {belongs} AND chunk.output_id IN ({allowed}) "
+        "ORDER BY distance, vector.chunk_id LIMIT %s",
+        (_literal(query), *values, limit),
+    )
+
+
+def uses_index(space: EmbeddingSpace, outputs: QuerySet[Output]) -> bool:
+    """Whether there is an index, and more vectors in the scope than are compared one by one."""
+    most = settings.OSII_SEARCH_EXACT_VECTORS
+    allowed, values = _allowed(outputs)
+    with connection.cursor() as cursor:
+        cursor.execute(
+            "SELECT EXISTS (SELECT FROM pg_index WHERE indexrelid = to_regclass(%s) AND indisvalid)", (name(space),)
+        )
+        if not cursor.fetchone()[0]:
+            return False
+        cursor.execute(
+            "SELECT count(*) FROM (SELECT FROM osii_chunkvector vector JOIN osii_chunk chunk ON chunk.id = vector.chunk_id "
+            f"WHERE vector.space_id = %s AND chunk.output_id IN ({allowed}) LIMIT %s) counted",
+            (space.pk, *values, most + 1),
+        )
+        return cursor.fetchone()[0] > most
+
+
+def name(space: EmbeddingSpace) -> str:
+    """The index of a space."""
+    return f"chunkvector_hnsw_{space.pk.hex}"
+
+
+def build_index(space: EmbeddingSpace) -> bool:
+    """Make the index of a space beside everything else that goes on; False where it is there. One that was interrupted is
+    made anew. Raises ValueError for a space of more dimensions than an index takes.
+    """
+    if space.dimension > INDEX_DIMENSIONS:
+        raise ValueError(
+            f"the space {space.name!r} has {space.dimension} dimensions; an index takes {INDEX_DIMENSIONS}"
+        )
+    # Within a transaction it can only be made with the table locked.
+    beside = "" if connection.in_atomic_block else "CONCURRENTLY"
+    with connection.cursor() as cursor:
+        cursor.execute("SELECT indisvalid FROM pg_index WHERE indexrelid = to_regclass(%s)", (name(space),))
+        found = cursor.fetchone()
+        if found == (True,):
+            return False
+        if found:
+            cursor.execute(f"DROP INDEX {beside} IF EXISTS {name(space)}")
+        cursor.execute(
+            f"CREATE INDEX {beside} {name(space)} ON osii_chunkvector "
+            f"USING hnsw ((embedding::vector({space.dimension})) vector_cosine_ops) WHERE space_id = '{space.pk}'"
+        )
+    return True
+
+
+def _allowed(outputs: QuerySet[Output]) -> Sql:
+    return outputs.order_by().values("pk").query.sql_with_params()
+
+
+def _literal(vector: np.ndarray) -> str:
+    return "[" + ",".join(map(repr, map(float, vector))) + "]"

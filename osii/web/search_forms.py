@@ -1,0 +1,82 @@
+"""The form of the search page. Its state is the address of the page."""
+
+from typing import Any
+
+from django import forms
+from django.db.models.functions import Lower
+
+from coverage.view import MalformedParts, check_storable
+from extraction.documents.ids import is_file_id
+from osii.library.run_models import Collection
+from osii.library.search.find import HYBRID, LEXICAL, MAX_CHARACTERS, RESULTS, SEMANTIC
+
+from .forms import ANY, FilterForm
+
+TYPES = (
+    ("text/*", "text and Markdown"),
+    ("application/pdf", "PDF"),
+    ("text/html", "web page"),
+    ("application/vnd.openxmlformats*", "Word, PowerPoint, Excel"),
+    ("message/rfc822", "email"),
+    ("application/epub+zip", "EPUB"),
+    ("image/*", "image"),
+)
+
+
+class SearchForm(FilterForm):
+    q = forms.CharField(
+        required=False, max_length=MAX_CHARACTERS, label="Look for", widget=forms.TextInput(attrs={"type": "search"})
+    )
+    mode = forms.ChoiceField(
+        required=False,
+        label="By",
+        choices=[("", "words and meaning"), (LEXICAL, "words"), (SEMANTIC, "meaning")],
+    )
+    collection = forms.ModelChoiceField(Collection.objects.order_by(Lower("name")), required=False, empty_label="any")
+    type = forms.ChoiceField(required=False, choices=[ANY, *TYPES])
+    folder = forms.CharField(required=False, max_length=4000)
+    document = forms.CharField(required=False, max_length=120, widget=forms.HiddenInput)
+    top = forms.TypedChoiceField(
+        required=False,
+        label="Show",
+        coerce=int,
+        empty_value=RESULTS,
+        choices=[("", f"{RESULTS} passages"), (30, "30 passages"), (100, "100 passages")],
+    )
+
+    field_order = ("q", "mode", "learner", "collection", "type", "folder", "top", "document")
+
+    def clean_q(self) -> str:
+        return _storable(self.cleaned_data["q"])
+
+    def clean_folder(self) -> str:
+        return _storable(self.cleaned_data["folder"])
+
+    def clean_document(self) -> str:
+        found = self.cleaned_data["document"]
+        if found and not is_file_id(found):
+            raise forms.ValidationError("This is no document's id.")
+        return found
+
+    def scope(self) -> dict[str, Any]:
+        """The conditions that are set, as a search takes them."""
+        chosen = self.chosen()
+        scope = {
+            "learner": chosen["learner"].name if "learner" in chosen else None,
+            "collection": str(chosen["collection"].pk) if "collection" in chosen else None,
+            "folder": chosen.get("folder"),
+            "types": [chosen["type"]] if "type" in chosen else None,
+            "file_ids": [chosen["document"]] if "document" in chosen else None,
+        }
+        return {name: value for name, value in scope.items() if value}
+
+    def chosen_mode(self) -> str:
+        return self.cleaned_data.get("mode") or HYBRID
+
+
+def _storable(text: str) -> str:
+    try:
+        check_storable(text, "")
+    except MalformedParts:
+        raise forms.ValidationError("This text holds characters that cannot be stored.") from None
+    return text
