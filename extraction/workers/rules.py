@@ -58,6 +58,8 @@ class RulesWorker:
         texts = texts_of(turns)
         found = find_claims(turns, overview.get("language"), checkpoint)
         calls = calls_for(chosen(found), texts)
+        if "document" in overview:
+            calls = [_of_document(fields) for fields in calls]
         left_out = sum(1 for draft in found for _ in candidates(draft, texts)) - len(calls)
         staged: set[str] = set()
         for fields in calls:
@@ -68,6 +70,12 @@ class RulesWorker:
                 continue
         checkpoint()
         tools.finish_extraction(len(staged), _reason(items, turns, len(staged), left_out))
+
+
+def _of_document(fields: dict[str, Any]) -> dict[str, Any]:
+    """The call without a level: a text shows nothing of what its learner understands."""
+    kept = {name: value for name, value in fields.items() if name != "understanding"}
+    return kept | {"why_useful": "Stated in a document that the learner keeps."}
 
 
 # --- reading
@@ -211,7 +219,7 @@ def _reason(items: list[Item], turns: list[Turn], staged: int, left_out: int) ->
     said = Counter(turn.speaker for turn in turns)
     read = f"{len(turns)} messages read ({said['user']} of the learner, {said['assistant']} of the assistant)"
     if any(item["speaker"] == "document" for item in items):
-        read = f"{len(turns)} parts of the document read"
+        read = f"{len(turns)} {'part' if len(turns) == 1 else 'parts'} of the document read"
     empty = len({item["position"] for item in items if not item["context"]} - {turn.position for turn in turns})
     if empty:
         read += f", {empty} more with nothing to read"

@@ -20,8 +20,10 @@ class Sentences(Method):
     version = "1"
     label = "Paragraphs and sentences"
     options = {
-        "chunk_size": Option(1200, "The most characters of a chunk.", least=100, most=20_000),
-        "chunk_overlap": Option(150, "At most so many characters of the one before are repeated.", least=0, most=5000),
+        "chunk_size": Option(
+            800, "The most characters of a chunk; what a model reads of one is bounded too.", least=100, most=20_000
+        ),
+        "chunk_overlap": Option(100, "At most so many characters of the one before are repeated.", least=0, most=5000),
     }
 
     def resolve(self, given: Mapping[str, Any] | None) -> dict[str, Any]:

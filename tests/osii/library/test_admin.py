@@ -29,7 +29,7 @@ def test_options_are_checked_and_then_wanted(admin):
     assert "Give an object" in post(admin, options="[1]")
     assert not OutputSetting.objects.exists()
     post(admin, options='{"chunk_size": 800}')
-    assert methods.wanted("chunks").options == {"chunk_size": 800, "chunk_overlap": 150}
+    assert methods.wanted("chunks").options == {"chunk_size": 800, "chunk_overlap": 100}
     assert (
         "Another method of this kind is chosen" in post(admin, method="sentences") or OutputSetting.objects.count() == 1
     )

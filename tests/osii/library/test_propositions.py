@@ -42,6 +42,7 @@ def test_the_whole_text_is_read_and_every_quote_stands_in_it(owned):
         assert text[instance.char_start : instance.char_end] == instance.quote
         assert (instance.live, instance.level, instance.speaker, instance.chat) == (True, None, "document", None)
     assert {one.learner.name for one in Proposition.objects.all()} == {"Ada"}
+    assert set(Candidate.objects.values_list("understanding", flat=True)) == {None}
     assert any("Calvin cycle" in one.text for one in Proposition.objects.all())
     assert not Proposition.objects.filter(kind__in=("preference", "decision")).exists()
     assert check() == []
@@ -166,6 +167,7 @@ def test_the_review_pages_show_documents(owned, client, django_user_model):
     page = client.get(f"/review/{candidate.pk}/").content.decode()
     assert "notes.md" in page
     assert "<mark" in page
+    assert "Ada has no live proposition near this claim" in page
     batch = client.get(f"/batches/{candidate.batch_id}/").content.decode()
     assert owned.primary_id in batch
     resolving.decide(candidate.pk, "accept", actor="Grace")
