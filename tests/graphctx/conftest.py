@@ -33,11 +33,19 @@ SOLAR = [
 def unguarded(table: str) -> Iterator[None]:
     """What the triggers of this table refuse goes through: for rows that the database keeps from being wrong."""
     with connection.cursor() as cursor:
-        cursor.execute(f"ALTER TABLE {table} DISABLE TRIGGER USER")
-        yield
         # Pending checks of foreign keys would keep the table from being altered.
         cursor.execute("SET CONSTRAINTS ALL IMMEDIATE")
+        cursor.execute(f"ALTER TABLE {table} DISABLE TRIGGER USER")
+        yield
+        cursor.execute("SET CONSTRAINTS ALL IMMEDIATE")
         cursor.execute(f"ALTER TABLE {table} ENABLE TRIGGER USER")
+
+
+def without_constraint(table: str, name: str) -> None:
+    """Rows that this constraint refuses go through, until the test's transaction is rolled back."""
+    with connection.cursor() as cursor:
+        cursor.execute("SET CONSTRAINTS ALL IMMEDIATE")
+        cursor.execute(f"ALTER TABLE {table} DROP CONSTRAINT {name}")
 
 
 def add_evidence(
