@@ -11,7 +11,8 @@ from coverage.models import Chat, Message
 from coverage.services import IncomingMessage, append_entries, get_or_create_learner, put_messages
 from extraction import frontier
 from extraction.models import Batch, BatchMessage, Run
-from extraction.selectors import chat_coverage
+from extraction.selectors import chat_coverage, grouped_states
+from osii.web import strip
 
 from .measure import median_ratio, spread, take_turns
 from .result import Result, Target
@@ -33,6 +34,7 @@ def _measure(messages: int, rounds: int) -> list[Result]:
     calls = {
         "rows": lambda: list(Message.objects.filter(chat=chat).order_by("position").values_list(*columns)),
         "diff": lambda: chat_coverage(chat.pk),
+        "strip": lambda: strip.build(grouped_states(chat.pk, messages, strip.buckets(messages))),
     }
     data = chat_coverage(chat.pk)
     if not 0 < data["covered_tokens"] < data["total_tokens"]:
@@ -49,6 +51,14 @@ def _measure(messages: int, rounds: int) -> list[Result]:
             beside=rows,
             ratio=median_ratio(times["diff"], times["rows"]),
             target=Target(LIMIT_MS * messages / min(SIZES)),
+        ),
+        Result(
+            "diff",
+            f"the coverage strip of {messages:,} messages",
+            "ms",
+            **spread(times["strip"]),
+            beside=rows,
+            ratio=median_ratio(times["strip"], times["rows"]),
         ),
         Result("diff", f"planning a batch ahead in {messages:,} messages", "ms", **spread(_plan(chat))),
     ]

@@ -63,19 +63,19 @@ SELECT pg_temp.made_id(2, c), 'm' || p, p, CASE p % 2 WHEN 1 THEN 'user' ELSE 'a
        'v1:' || md5(CASE p % 10 WHEN 0 THEN 'same' ELSE p::text END), 100 + (c * p) % 300, false
 FROM generate_series(1, {chats}) c, generate_series(1, {messages}) p;
 
-INSERT INTO extraction_run (id, chat_id, mode, status, worker, attempt, recoveries, held_by, error, note, retries, queued_at,
-                            started_at, finished_at)
+INSERT INTO extraction_run (id, chat_id, mode, status, worker, model, attempt, recoveries, following, held_by, error, note,
+                            retries, queued_at, started_at, finished_at)
 SELECT pg_temp.made_id(3, n), pg_temp.made_id(2, n), 'rest', CASE WHEN n % 1000 = 0 THEN 'queued' ELSE 'succeeded' END,
-       'rules', 1, 0, '', '', '', 0, now() - n * interval '1 minute', now() - n * interval '1 minute',
+       'rules', '', 1, 0, '{{}}', '', '', '', 0, now() - n * interval '1 minute', now() - n * interval '1 minute',
        CASE WHEN n % 1000 = 0 THEN NULL ELSE now() - n * interval '1 minute' END
 FROM generate_series(1, {chats}) n;
 
 INSERT INTO extraction_batch (id, chat_id, run_id, status, attempt, attempt_token, failures, first_position,
-                              last_position, tokens, worker, worker_version, reason, staged_count, refusals, usage,
-                              error, created_at, finished_at)
+                              last_position, tokens, worker, worker_version, prompt_version, prompt_hash, model, reason,
+                              staged_count, refusals, usage, error, created_at, finished_at)
 SELECT pg_temp.made_id(4, n), pg_temp.made_id(2, n), pg_temp.made_id(3, n),
        CASE WHEN n % 500 = 0 THEN 'parked' ELSE 'succeeded' END, 1, pg_temp.made_id(3, n), 0, 1, {messages} / 2,
-       1000, 'rules', '', 'a benchmark', 0, 0, '{{}}', '', now() - n * interval '1 minute',
+       1000, 'rules', '', '', '', '{{}}', 'a benchmark', 0, 0, '{{}}', '', now() - n * interval '1 minute',
        now() - n * interval '1 minute'
 FROM generate_series(1, {chats}) n;
 

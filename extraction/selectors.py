@@ -1,14 +1,30 @@
 """Reads over chats that need both the ledger's diff and the batches: states, coverage, what is due."""
 
-from collections.abc import Collection, Iterable
-from datetime import timedelta
+from collections import Counter, defaultdict
+from collections.abc import Collection, Iterable, Mapping
+from datetime import datetime, timedelta
 from itertools import starmap
 from typing import Any, NamedTuple
 from uuid import UUID
 
 from django.conf import settings
-from django.db.models import Case, CharField, Count, Exists, OuterRef, Q, QuerySet, Sum, Value, When
-from django.db.models.functions import Coalesce
+from django.db.models import (
+    BigIntegerField,
+    Case,
+    CharField,
+    Count,
+    Exists,
+    F,
+    Max,
+    Min,
+    OuterRef,
+    QuerySet,
+    Subquery,
+    Sum,
+    Value,
+    When,
+)
+from django.db.models.functions import Cast, Coalesce
 from django.utils import timezone
 
 from coverage.models import Chat, Message, MessageCoverage
@@ -28,7 +44,7 @@ EXTRACTABLE = (UNCOVERED, REOPENED)
 
 def with_states(rows: QuerySet[MessageCoverage]) -> QuerySet[MessageCoverage]:
     """Annotate ``state``; everything is derived in this one query."""
-    unsettled_after = timezone.now() - timedelta(seconds=settings.EXTRACTION_UNSETTLED_SECONDS)
+    unsettled_after = _unsettled_after()
     state = Case(
         When(tokens=0, then=Value(EMPTY)),
         When(covered=True, then=Value(COVERED)),
@@ -40,6 +56,17 @@ def with_states(rows: QuerySet[MessageCoverage]) -> QuerySet[MessageCoverage]:
         output_field=CharField(),
     )
     return rows.annotate(state=state)
+
+
+def _unsettled_after() -> datetime:
+    return timezone.now() - timedelta(seconds=settings.EXTRACTION_UNSETTLED_SECONDS)
+
+
+def being_written(chat_id: UUID) -> int:
+    """How many of a chat's messages are still being written, and not too old to be taken as they stand."""
+    return Message.objects.filter(
+        chat=chat_id, streaming=True, settled_at=None, changed_at__gt=_unsettled_after()
+    ).count()
 
 
 def _batch_messages(status: str) -> QuerySet[BatchMessage]:
@@ -98,6 +125,32 @@ def states_of(chat_id: UUID, fingerprints: Collection[str]) -> list[MessageState
     return list(starmap(MessageState, with_states(rows).order_by("position").values_list(*MessageState._fields)))
 
 
+class StateGroup(NamedTuple):
+    """Messages in one state among neighbours in a transcript, the bucket: how many, their tokens, the first and the last
+    position, and the role of one of them."""
+
+    bucket: int
+    state: str
+    role: str
+    messages: int
+    tokens: int
+    first: int
+    last: int
+
+
+def grouped_states(chat_id: UUID, length: int, buckets: int) -> list[StateGroup]:
+    """A transcript of ``length`` messages cut into so many equal buckets, each by state; grouped by the database.
+
+    In order of the buckets. As many buckets as messages: each message by itself.
+    """
+    bucket = (Cast(F("position"), BigIntegerField()) - 1) * Value(buckets) / Value(max(length, 1))
+    rows = with_states(MessageCoverage.objects.filter(chat=chat_id)).annotate(bucket=bucket).order_by()
+    counted = rows.values_list("bucket", "state").annotate(
+        Min("role"), Count("pk"), Sum("tokens"), Min("position"), Max("position")
+    )
+    return sorted(starmap(StateGroup, counted))
+
+
 def due_tokens(rows: Iterable[MessageState]) -> int:
     """Extractable uncovered tokens: settled, not parked, not empty."""
     return sum(row.tokens for row in rows if row.extractable)
@@ -136,46 +189,40 @@ def coverage_of_chats(chat_ids: Iterable[UUID] | None = None) -> list[dict[str, 
     if chat_ids is not None:
         ids = list(chat_ids)
         rows, chats = rows.filter(chat__in=ids), chats.filter(pk__in=ids)
-    totals = {
-        row["chat"]: row
-        for row in with_states(rows)
-        .order_by()
-        .values("chat")
-        .annotate(
-            total=Coalesce(Sum("tokens"), 0),
-            done=Coalesce(Sum("tokens", filter=Q(state=COVERED)), 0),
-            due=Coalesce(Sum("tokens", filter=Q(state__in=EXTRACTABLE)), 0),
-            parked=Coalesce(Sum("tokens", filter=Q(state=PARKED)), 0),
-            count=Count("pk"),
-        )
-    }
-    return [_summary(chat, totals.get(chat.pk)) for chat in chats.select_related("learner").order_by("-updated_at")]
+    by_state: dict[UUID, dict[str, tuple[int, int]]] = defaultdict(dict)
+    # Summed by state here: each filter on the state would have the database find it once more.
+    counted = with_states(rows).order_by().values_list("chat", "state").annotate(Count("pk"), Sum("tokens"))
+    for chat, state, messages, tokens in counted:
+        by_state[chat][state] = (messages, tokens)
+    return [
+        _summary(chat, by_state.get(chat.pk, {})) for chat in chats.select_related("learner").order_by("-updated_at")
+    ]
 
 
-def _summary(chat: Chat, row: dict[str, Any] | None) -> dict[str, Any]:
-    row = row or {"total": 0, "done": 0, "due": 0, "parked": 0, "count": 0}
+def _summary(chat: Chat, states: Mapping[str, tuple[int, int]]) -> dict[str, Any]:
+    """``states`` are (messages, tokens) by state."""
+    tokens = Counter({state: tokens for state, (_, tokens) in states.items()})
+    due = sum(tokens[state] for state in EXTRACTABLE)
     return {
         "chat_id": str(chat.pk),
         "title": chat.title,
         "learner": chat.learner.name,
-        "message_count": row["count"],
-        "total_tokens": row["total"],
-        "covered_tokens": row["done"],
-        "uncovered_tokens": row["total"] - row["done"],
-        "parked_tokens": row["parked"],
+        "message_count": sum(messages for messages, _ in states.values()),
+        "total_tokens": tokens.total(),
+        "covered_tokens": tokens[COVERED],
+        "uncovered_tokens": tokens.total() - tokens[COVERED],
+        "parked_tokens": tokens[PARKED],
         "chunk_tokens": settings.EXTRACTION_CHUNK_TOKENS,
-        "due": row["due"] >= settings.EXTRACTION_CHUNK_TOKENS,
+        "due": due >= settings.EXTRACTION_CHUNK_TOKENS,
     }
 
 
 def batch_history(chat_id: UUID) -> QuerySet[Batch]:
-    """A chat's batches, newest first, with their run and counts of messages and candidates."""
+    """A chat's batches, newest first, with their run and ``message_count``, counted for those that are asked for only."""
+    messages = BatchMessage.objects.filter(batch=OuterRef("pk")).order_by().values("batch").annotate(n=Count("pk"))
     return (
         Batch.objects.filter(chat=chat_id)
         .select_related("run")
-        .annotate(
-            message_count=Count("messages", distinct=True),
-            candidate_count=Count("candidates", distinct=True),
-        )
+        .annotate(message_count=Coalesce(Subquery(messages.values("n")), 0))
         .order_by("-created_at")
     )

@@ -2,20 +2,37 @@
 
 import hashlib
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
+from uuid import UUID
 
 import redis
 from django.conf import settings
+from django.core.paginator import Page
+from django.db.models import Count, Max, Sum
+from django.http import HttpRequest
 
-from coverage.models import Chat, MessageCoverage
+from coverage.models import Chat, ChatSummary, Message
 from coverage.queueing import CHATS
 from extraction.models import Batch, Run
 from extraction.prompts import OlderReading, older_reading
-from extraction.selectors import COVERED, EXTRACTABLE, IN_FLIGHT, PARKED, batch_history, message_states
+from extraction.selectors import (
+    COVERED,
+    EXTRACTABLE,
+    IN_FLIGHT,
+    PARKED,
+    STATES,
+    StateGroup,
+    batch_history,
+    being_written,
+    grouped_states,
+    states_between,
+)
 from extraction.spending import day_is_spent, use_of_chat, with_batch_costs, with_run_costs
 from osii import health, services
 
 from . import strip
+from .paging import MESSAGES_PER_PAGE, page_of
 from .readers import readers
 from .selectors import add_outcomes, chat_runs
 
@@ -23,16 +40,25 @@ RUNS_SHOWN = 10
 BATCHES_SHOWN = 20
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class ChatState:
-    """Everything that changes while a run goes on, read in a fixed number of queries."""
+    """Everything that changes while a run goes on, read in a fixed number of queries.
 
-    rows: list[MessageCoverage]
+    ``version`` changes with what the groups are derived from. So an unchanged page is recognised without deriving them.
+    """
+
+    chat_id: UUID
+    length: int
+    version: list[Any]
     runs: list[Run]
     batches: list[Batch]
     batch_count: int
     older: OlderReading
     use: dict[str, Any]
+
+    @cached_property
+    def groups(self) -> list[StateGroup]:
+        return grouped_states(self.chat_id, self.length, strip.buckets(self.length))
 
     @property
     def active_run(self) -> Run | None:
@@ -41,7 +67,7 @@ class ChatState:
     @property
     def token(self) -> str:
         """Changes when anything that the page shows of the state changes; an unchanged page is not sent again."""
-        seen = [row.state for row in self.rows]
+        seen = [repr(self.version)]
         seen += [
             f"{run.pk}{run.status}{run.mode}{run.attempt}{bool(run.abort_requested_at)}{run.following}"
             for run in self.runs
@@ -54,24 +80,39 @@ class ChatState:
         return next((batch for batch in self.batches if batch.status == Batch.Status.RUNNING), None)
 
     def tokens(self, *states: str) -> int:
-        return sum(row.tokens for row in self.rows if row.state in states)
+        return sum(group.tokens for group in self.groups if group.state in states)
 
 
 def read_state(chat: Chat) -> ChatState:
     batches = batch_history(chat.pk)
+    by_status = sorted(
+        Batch.objects.filter(chat=chat).order_by().values_list("status").annotate(Count("pk"), Sum("attempt"))
+    )
+    revision = ChatSummary.objects.values_list("revision", flat=True).get(pk=chat.pk)
     return ChatState(
-        rows=message_states(chat.pk),
+        chat_id=chat.pk,
+        # Positions are 1, 2, 3… without a gap.
+        length=Message.objects.filter(chat=chat).aggregate(last=Max("position"))["last"] or 0,
+        version=[revision, being_written(chat.pk), by_status],
         runs=with_run_costs(chat_runs(chat.pk)[:RUNS_SHOWN]),
         batches=with_batch_costs(add_outcomes(batches[:BATCHES_SHOWN])),
-        batch_count=Batch.objects.filter(chat=chat).count(),
+        batch_count=sum(count for _, count, _ in by_status),
         older=older_reading(chat.pk),
         use=use_of_chat(chat.pk),
     )
 
 
+def page_of_messages(request: HttpRequest, chat: Chat, state: ChatState) -> Page:
+    """The page of the transcript that the request asks for, with the states of its messages only."""
+    page = page_of(request, range(1, state.length + 1), MESSAGES_PER_PAGE)
+    positions = page.object_list
+    page.object_list = states_between(chat.pk, positions[0], positions[-1]) if positions else []
+    return page
+
+
 def state_context(state: ChatState) -> dict[str, Any]:
     """What the live fragment's template needs."""
-    total = sum(row.tokens for row in state.rows)
+    total = state.tokens(*STATES)
     due = state.tokens(*EXTRACTABLE)
     coverage = {
         "total_tokens": total,
@@ -87,7 +128,7 @@ def state_context(state: ChatState) -> dict[str, Any]:
     waiting = run is not None and run.status == Run.Status.QUEUED
     return {
         "coverage": coverage,
-        "strip": strip.build(state.rows),
+        "strip": strip.build(state.groups),
         "run": run,
         "running_batch": state.running_batch,
         "workers": chat_workers() if waiting else None,

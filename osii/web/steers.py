@@ -1,10 +1,11 @@
 """A chat's steer as its page shows it: a card with its lines, in the transcript where it was given, else above it."""
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from coverage.models import Chat
+from django.db.models import Q
+
+from coverage.models import Chat, Message
 from graphctx import markers
 from graphctx.models import Steer
 
@@ -28,10 +29,15 @@ class SteerCard:
         return self.steer.items
 
 
-def steer_card(chat: Chat, message_ids: Sequence[str]) -> SteerCard | None:
-    """The card of a chat whose transcript holds these messages, in order; one query. None when it has no steer."""
+def steer_card(chat: Chat) -> SteerCard | None:
+    """The chat's card; two queries. None when it has no steer."""
     steer = Steer.objects.filter(chat=chat).first()
     if steer is None:
         return None
+    # Where it can stand: at the message it was given after, else at the first one.
+    placed = Q(position=1) | Q(position__gte=1, message_id=steer.offered_after)
+    message_ids = list(
+        Message.objects.filter(placed, chat=chat).order_by("position").values_list("message_id", flat=True)
+    )
     at = markers.place(message_ids, steer)
     return SteerCard(steer, None if at is None else message_ids[at])

@@ -7,10 +7,11 @@ whose bands show how its tokens are divided among the states.
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
-from itertools import pairwise
+from itertools import groupby
+from operator import attrgetter
 from typing import Any
 
-from extraction.selectors import COVERED, EMPTY, IN_FLIGHT, PARKED, REOPENED, STATES, UNCOVERED, UNSETTLED
+from extraction.selectors import COVERED, EMPTY, IN_FLIGHT, PARKED, REOPENED, STATES, UNCOVERED, UNSETTLED, StateGroup
 
 from .statuses import Status, status_of
 
@@ -58,35 +59,32 @@ class Strip:
     bucketed: bool
 
 
-def build(rows: Sequence[Any]) -> Strip:
-    """The strip of a transcript's rows in order, each with ``position``, ``role``, ``tokens`` and ``state``."""
-    groups = _groups(rows)
-    weights = [sum(row.tokens for row in group) for group in groups]
-    widths = _widths(weights)
-    segments, x = [], 0.0
-    for group, width in zip(groups, widths, strict=True):
-        segments.append(_segment(group, x, width))
+def buckets(messages: int) -> int:
+    """Into how many segments a transcript of so many messages is cut."""
+    return messages if messages <= MAX_SEGMENTS else BUCKETS
+
+
+def build(groups: Sequence[StateGroup]) -> Strip:
+    """The strip of a transcript that ``grouped_states`` has cut into ``buckets`` of it."""
+    segments: list[list[StateGroup]] = [list(found) for _, found in groupby(groups, attrgetter("bucket"))]
+    widths = _widths([sum(group.tokens for group in segment) for segment in segments])
+    made, x = [], 0.0
+    for segment, width in zip(segments, widths, strict=True):
+        made.append(_segment(segment, x, width))
         x += width
-    return Strip(segments, totals(rows), bucketed=len(rows) > MAX_SEGMENTS)
+    return Strip(made, totals(groups), bucketed=any(segment.first < segment.last for segment in made))
 
 
-def totals(rows: Sequence[Any]) -> list[Total]:
+def totals(groups: Sequence[StateGroup]) -> list[Total]:
     """Messages and tokens per state, in the order of the legend; states that do not occur are left out."""
     messages: Counter[str] = Counter()
     tokens: Counter[str] = Counter()
-    for row in rows:
-        messages[row.state] += 1
-        tokens[row.state] += row.tokens
+    for group in groups:
+        messages[group.state] += group.messages
+        tokens[group.state] += group.tokens
     return [
         Total(state, status_of("message", state), messages[state], tokens[state]) for state in STATES if messages[state]
     ]
-
-
-def _groups(rows: Sequence[Any]) -> list[Sequence[Any]]:
-    if len(rows) <= MAX_SEGMENTS:
-        return [[row] for row in rows]
-    edges = [round(index * len(rows) / BUCKETS) for index in range(BUCKETS + 1)]
-    return [rows[start:end] for start, end in pairwise(edges)]
 
 
 def _widths(weights: Sequence[int]) -> list[float]:
@@ -99,39 +97,31 @@ def _widths(weights: Sequence[int]) -> list[float]:
     return [100 * weight / whole for weight in padded]
 
 
-def _segment(group: Sequence[Any], x: float, width: float) -> Segment:
-    return Segment(
-        x=round(x, 4),
-        width=round(width, 4),
-        bands=_bands(group),
-        first=group[0].position,
-        last=group[-1].position,
-        label=_label(group),
-    )
+def _segment(groups: Sequence[StateGroup], x: float, width: float) -> Segment:
+    first, last = min(group.first for group in groups), max(group.last for group in groups)
+    return Segment(round(x, 4), round(width, 4), _bands(groups), first, last, _label(groups, first, last))
 
 
-def _bands(group: Sequence[Any]) -> list[Band]:
-    tokens: Counter[str] = Counter()
-    for row in group:
-        tokens[row.state] += row.tokens
+def _bands(groups: Sequence[StateGroup]) -> list[Band]:
+    tokens = {group.state: group.tokens for group in groups if group.tokens}
     whole = sum(tokens.values())
     if not whole:
         return [Band(0, 100, EMPTY)]
     bands, bottom = [], 100.0
     for state in STACK:
-        if tokens[state]:
+        if state in tokens:
             height = 100 * tokens[state] / whole
             bottom -= height
             bands.append(Band(round(max(0.0, bottom), 4), round(height, 4), state))
     return bands
 
 
-def _label(group: Sequence[Any]) -> str:
-    if len(group) == 1:
-        row = group[0]
-        return f"Message {row.position}, {row.role}, {row.tokens:,} tokens: {status_of('message', row.state).word}"
-    parts = ", ".join(f"{total.tokens:,} tokens {total.status.word}" for total in totals(group) if total.tokens)
-    return f"Messages {group[0].position} to {group[-1].position}: {parts or 'nothing to extract'}"
+def _label(groups: Sequence[StateGroup], first: int, last: int) -> str:
+    if first == last:
+        (group,) = groups
+        return f"Message {first}, {group.role}, {group.tokens:,} tokens: {status_of('message', group.state).word}"
+    parts = ", ".join(f"{total.tokens:,} tokens {total.status.word}" for total in totals(groups) if total.tokens)
+    return f"Messages {first} to {last}: {parts or 'nothing to extract'}"
 
 
 def bar(summary: dict[str, Any]) -> list[dict[str, Any]]:

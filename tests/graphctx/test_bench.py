@@ -62,6 +62,7 @@ def test_an_unknown_benchmark_names_the_known_ones(db: None) -> None:
         call_command("bench", "speed")
 
 
+@pytest.mark.timeout(600)  # all of them, each with processes and databases of its own
 @pytest.mark.django_db(transaction=True)
 def test_every_benchmark_runs_in_a_database_of_its_own(monkeypatch: pytest.MonkeyPatch, settings, tmp_path) -> None:
     for module, name, value in (
@@ -70,6 +71,7 @@ def test_every_benchmark_runs_in_a_database_of_its_own(monkeypatch: pytest.Monke
         (diff_speed, "SIZES", {60: 3, 120: 3}),
         (import_size, "QUICK", 200_000),
         (import_size, "FULL", 300_000),
+        (import_size, "LONG", 300),
         (rereading, "MESSAGES", 200),
         (many_chats, "CHATS", 40),
         (many_chats, "ROUNDS", 2),

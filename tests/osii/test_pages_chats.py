@@ -1,16 +1,20 @@
 """The chats list, a chat's page and its live state, and what staff can do to a chat."""
 
 import re
+from collections import Counter
 
 import pytest
+from django.db import connection
 from django.http import HttpResponse
 from django.test import Client
+from django.test.utils import CaptureQueriesContext
 from django.urls import reverse
 from django.utils import timezone
 
 from coverage.services import get_or_create_learner
 from extraction.models import Batch, LanguageModel, ModelUse, Run
-from osii.web import strip
+from extraction.selectors import StateGroup, grouped_states, message_states
+from osii.web import live, strip
 from osii.web.markdown import render
 from osii.web.transcript import blocks
 from tests import factories
@@ -254,33 +258,70 @@ def test_a_batch_page_tells_what_came_of_each_candidate(viewer):
 # --- The strip --------------------------------------------------------------------------------------------------------
 
 
-class Row:
-    def __init__(self, position: int, tokens: int, state: str) -> None:
-        self.position, self.tokens, self.state, self.role = position, tokens, state, "user"
-
-
 def test_the_strip_has_a_segment_per_message_as_wide_as_its_tokens():
-    made = strip.build([Row(1, 300, "covered"), Row(2, 100, "parked"), Row(3, 0, "empty")])
+    groups = [
+        StateGroup(n - 1, state, "user", 1, tokens, n, n)
+        for n, tokens, state in ((1, 300, "covered"), (2, 100, "parked"), (3, 0, "empty"))
+    ]
+    made = strip.build(groups)
     widths = [segment.width for segment in made.segments]
     assert sum(widths) == pytest.approx(100, abs=0.01)
     assert widths[0] == pytest.approx(3 * widths[1], rel=0.01)
     assert widths[2] > 0
+    assert not made.bucketed
     assert made.segments[1].label == "Message 2, user, 100 tokens: parked"
     assert [(total.state, total.messages, total.tokens) for total in made.totals] == [
         ("covered", 1, 300), ("parked", 1, 100), ("empty", 1, 0),
     ]  # fmt: skip
 
 
-def test_the_strip_of_a_very_long_chat_is_bucketed_and_loses_no_token():
-    transcript = [Row(n, 10, "covered" if n % 2 else "uncovered") for n in range(1, 1001)]
-    made = strip.build(transcript)
+def test_the_strip_of_a_very_long_chat_is_bucketed_and_loses_no_token(monkeypatch):
+    monkeypatch.setattr(strip, "MAX_SEGMENTS", 30)
+    monkeypatch.setattr(strip, "BUCKETS", 10)
+    chat = rows.chat(count=43)
+    rows.batch(chat, positions=range(1, 15))
+    rows.batch(chat, "parked", positions=range(20, 23))
+    states = message_states(chat.pk)
+    made = strip.build(grouped_states(chat.pk, 43, strip.buckets(43)))
     assert made.bucketed
-    assert len(made.segments) == strip.BUCKETS
-    assert (made.segments[0].first, made.segments[-1].last) == (1, 1000)
-    assert [(s.first, s.last) for s in made.segments[:2]] == [(1, 4), (5, 8)]
-    assert [(band.state, band.height) for band in made.segments[0].bands] == [("covered", 50), ("uncovered", 50)]
-    assert sum(total.tokens for total in made.totals) == 10_000
-    assert strip.build([]).segments == []
+    assert len(made.segments) == 10
+    assert [segment.first for segment in made.segments] == [1, *(s.last + 1 for s in made.segments[:-1])]
+    assert made.segments[-1].last == 43
+    assert {segment.last - segment.first + 1 for segment in made.segments} == {4, 5}
+    for total in made.totals:
+        of_state = [row.tokens for row in states if row.state == total.state]
+        assert (total.messages, total.tokens) == (len(of_state), sum(of_state))
+    assert {total.state for total in made.totals} == {"covered", "parked", "uncovered"}
+    mixed = made.segments[3]
+    shares = {band.state: band.height for band in mixed.bands}
+    tokens = Counter()
+    for row in states[mixed.first - 1 : mixed.last]:
+        tokens[row.state] += row.tokens
+    assert shares == {state: pytest.approx(100 * n / tokens.total(), abs=0.001) for state, n in tokens.items()}
+    assert len(shares) == 2
+
+
+def test_the_groups_of_a_short_chat_are_its_messages():
+    chat = rows.chat(count=7)
+    rows.batch(chat, positions=range(1, 4))
+    groups = grouped_states(chat.pk, 7, strip.buckets(7))
+    expected = [
+        (row.position - 1, row.state, row.role, 1, row.tokens, row.position, row.position)
+        for row in message_states(chat.pk)
+    ]
+    assert [tuple(group) for group in groups] == expected
+    assert strip.build(grouped_states(rows.chat(count=0).pk, 0, strip.buckets(0))).segments == []
+
+
+def test_a_page_of_a_long_chat_asks_for_its_own_messages_only(staff, monkeypatch):
+    monkeypatch.setattr(live, "MESSAGES_PER_PAGE", 5)
+    chat = rows.chat(count=13)
+    rows.batch(chat, positions=range(1, 8))
+    address = reverse("chat", args=[chat.pk])
+    for number, positions in ((1, range(1, 6)), (2, range(6, 11)), (3, range(11, 14))):
+        page = staff.get(f"{address}?page={number}").context["page"]
+        assert page.object_list == message_states(chat.pk)[positions[0] - 1 : positions[-1]]
+    assert staff.get(f"{address}?page=99").context["page"].number == 3
 
 
 # --- Live -------------------------------------------------------------------------------------------------------------
@@ -299,11 +340,15 @@ def test_a_page_polls_only_while_a_run_is_active(staff):
     run = rows.run(chat, "running")
     html = staff.get(page).text
     assert 'hx-trigger="every 2s"' in html
-    unchanged = poll(staff, html)
+    with CaptureQueriesContext(connection) as captured:
+        unchanged = poll(staff, html)
     assert unchanged.status_code == 204
     assert unchanged.content == b""
+    assert not any('"bucket"' in query["sql"] for query in captured)
     rows.batch(chat, run=run, positions=range(1, 3))
-    moved = poll(staff, html)
+    with CaptureQueriesContext(connection) as captured:
+        moved = poll(staff, html)
+    assert any('"bucket"' in query["sql"] for query in captured)
     assert moved.status_code == 200
     assert "40 of 80 tokens read" in moved.text
     assert 'hx-trigger="every 2s"' in moved.text

@@ -13,15 +13,15 @@ from coverage import summaries
 from coverage.models import Chat, Message
 from extraction import services
 from extraction.models import Run
-from extraction.selectors import chat_coverage
+from extraction.selectors import coverage_of_chats
 from graphctx import steers
 from graphctx.models import Steer
 from osii.web import readers, selectors
 from osii.web.access import PageRequest, get_chat, staff_action, staff_page
 from osii.web.forms import ChatFilter
 from osii.web.listing import render_list
-from osii.web.live import ChatState, read_state, state_context
-from osii.web.paging import MESSAGES_PER_PAGE, page_of
+from osii.web.live import ChatState, page_of_messages, read_state, state_context
+from osii.web.paging import page_of
 from osii.web.readings import readings
 from osii.web.steers import steer_card
 from osii.web.transcript import blocks
@@ -44,11 +44,11 @@ def chats(request: PageRequest) -> HttpResponse:
 def chat(request: PageRequest, chat_id: UUID) -> HttpResponse:
     row = get_chat(chat_id)
     state = read_state(row)
-    page = page_of(request, state.rows, MESSAGES_PER_PAGE)
+    page = page_of_messages(request, row, state)
     context = {
         **_page_context(row, state, page),
         "shelved": Message.objects.filter(chat=row, position__isnull=True).count(),
-        "card": steer_card(row, [one.message_id for one in state.rows]),
+        "card": steer_card(row),
     }
     return render(request, "chats/chat_page.html", context)
 
@@ -86,7 +86,7 @@ def chat_live(request: PageRequest, chat_id: UUID) -> HttpResponse:
     state = read_state(row)
     if state.active_run and request.GET.get("seen") == state.token:
         return HttpResponse(status=204)
-    page = page_of(request, state.rows, MESSAGES_PER_PAGE)
+    page = page_of_messages(request, row, state)
     read = readings(row.pk, page.object_list)
     context = {
         "chat": row,
@@ -107,7 +107,7 @@ def chat_extract(request: PageRequest, chat_id: UUID) -> HttpResponse:
     if mode not in Run.Mode.values:
         messages.error(request, f"Choose what to extract: {' or '.join(Run.Mode.labels)}.")
         return redirect("chat", chat_id=chat_id)
-    coverage = chat_coverage(row.pk)
+    (coverage,) = coverage_of_chats([row.pk])
     if not coverage["uncovered_tokens"]:
         messages.info(
             request,
