@@ -93,7 +93,11 @@ def marks(claim: str, places: Sequence[Place]) -> list[str]:
     said = detect_language("\n".join(_cited(place) for place in places))
     if "und" not in (claimed, said) and claimed != said:
         found.append(f"the claim is in {claimed}, its evidence in {said}")
-    if with_dates(claim, _SOME_DAY) != claim or _RELATIVE.search(claim):
+    if (
+        with_dates(claim, _SOME_DAY) != claim
+        or with_dates(claim, _SOME_DAY, claimed) != claim
+        or _RELATIVE.search(claim)
+    ):
         found.append("the claim has a relative date")
     if any(_pasted(entry, match) for entry, match in places):
         found.append("the quote stands in a quoted or pasted passage")

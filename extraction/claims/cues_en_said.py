@@ -186,6 +186,8 @@ _I_DO = (
 ABOUT_SELF = rx(
     r"i(?:['’]m| am) (?:an?|the|from|on (?:the|a|my)(?! (?:way|phone|train|bus|fence|page|other))|based|responsible|preparing|doing|learning|studying|training|working|writing|building|teaching|planning|using|running|moving|allergic|vegetarian|vegan|colou?r|left-handed|new to|in my|in year|in charge|\d+|currently|on call|part of|used to|good at|bad at|fluent|married|retired|self-taught|not allowed|responsible)\b",
     rf"i (?:(?:always|usually|often|mostly|mainly|currently|also|still|only|never|already|regularly) )*(?:{_I_DO})\b",
+    r"i(?:['’]ve| have)? (?:(?:just|recently|now) )*(?:joined|moved (?:to|into|back)|switched (?:jobs?|schools?)|changed (?:jobs?|schools?))\b",
+    r"i now (?:work|live|study|teach)\b",
     r"i(?:['’]ve| have) (?:been|used|worked|lived|studied|played|never|only|had|owned|built|written|taught|run|already)\b",
     r"(?:my|our) [\w'’-]+(?: [\w'’-]+){0,4} (?:is|are|was|were|has|have|runs?|uses?|lives?|works?|costs?|will|can|wants?|needs?|likes?|speaks?|does not|doesn['’]t|starts?|ends?|weighs?|eats?|sleeps?|takes?|consists?|[a-z]{3,}s)\b",
     rf"we (?:(?:do|also|usually|always|never|have) )*(?:{_WE_DO})\b",

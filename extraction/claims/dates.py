@@ -1,11 +1,14 @@
-"""Relative dates in English statements, put into the calendar by the day on which they were said.
+"""Relative dates in statements, put into the calendar by the day on which they were said.
 
-Only what has one reading is touched: "tomorrow", "two weeks ago", "by Friday", "next month". Everything else stays.
+Only what has one reading is touched: "tomorrow", "two weeks ago", "by Friday", "next month". Everything else stays. For German,
+French and Spanish see ``dates_words``.
 """
 
 import re
 from collections.abc import Callable
 from datetime import UTC, date, datetime, timedelta
+
+from . import dates_words
 
 _WEEKDAYS = ("monday", "tuesday", "wednesday", "thursday", "friday", "saturday", "sunday")
 _MONTHS = (
@@ -23,7 +26,12 @@ _AGO = re.compile(r"\b(?P<n>\d{1,3}|a|one|two|three|four|five|six) (?P<unit>days
 _WEEKDAY = re.compile(
     rf"\b(?P<before>by|until|due|before)\s+(?:this |on )?(?P<day>{'|'.join(_WEEKDAYS)}){_NOT_OWNED}\b(?! \d)", re.I
 )
-_MONTH = re.compile(rf"{_PREPOSITION}\b(?P<which>next|last|this) (?P<unit>month|year){_NOT_OWNED}\b", re.IGNORECASE)
+_MONTH = re.compile(
+    rf"{_PREPOSITION}\b(?P<which>next|last|this) (?P<unit>week|month|year){_NOT_OWNED}\b", re.IGNORECASE
+)
+_LAST_WEEKDAY = re.compile(
+    rf"(?:\b(?P<before>since|on|from)\s+)?\blast (?P<day>{'|'.join(_WEEKDAYS)}){_NOT_OWNED}\b(?! \d)", re.IGNORECASE
+)
 _DAY_SHIFT = {"today": 0, "tomorrow": 1, "yesterday": -1}
 _STEP = {"next": 1, "last": -1, "this": 0}
 
@@ -64,10 +72,21 @@ def _weekday(today: date) -> Callable[[re.Match[str]], str]:
     return put
 
 
+def _last_weekday(today: date) -> Callable[[re.Match[str]], str]:
+    def put(match: re.Match[str]) -> str:
+        behind = (today.weekday() - _WEEKDAYS.index(match["day"].lower())) % 7 or 7
+        return f"{match['before'] or 'on'} {match['day']} {(today - timedelta(days=behind)).isoformat()}"
+
+    return put
+
+
 def _month(today: date) -> Callable[[re.Match[str]], str]:
     def put(match: re.Match[str]) -> str:
         step = _STEP[match["which"].lower()]
         before = match["before"] or "in "
+        if match["unit"].lower() == "week":
+            monday = today - timedelta(days=today.weekday()) + timedelta(weeks=step)
+            return f"{before}the week of {monday.isoformat()}"
         if match["unit"].lower() == "year":
             return f"{before}{today.year + step}"
         index = today.year * 12 + today.month - 1 + step
@@ -76,13 +95,23 @@ def _month(today: date) -> Callable[[re.Match[str]], str]:
     return put
 
 
-def with_dates(text: str, said_at: str | None) -> str:
-    """The text with its relative dates resolved, or as it was when nobody knows when it was said."""
+def with_dates(text: str, said_at: str | None, language: str = "en") -> str:
+    """The text with its relative dates resolved, or as it was when nobody knows when it was said, or in a language of which no
+    such words are known.
+    """
     today = said_on(said_at)
     if today is None:
         return text
     try:
-        for pattern, made in ((_DAY, _day_words), (_AGO, _ago), (_WEEKDAY, _weekday), (_MONTH, _month)):
+        if language != "en":
+            return dates_words.put(text, language, today) if language in dates_words.LANGUAGES else text
+        for pattern, made in (
+            (_DAY, _day_words),
+            (_AGO, _ago),
+            (_WEEKDAY, _weekday),
+            (_LAST_WEEKDAY, _last_weekday),
+            (_MONTH, _month),
+        ):
             text = pattern.sub(made(today), text)
     except OverflowError:
         return text

@@ -364,8 +364,9 @@ class Statements:
 
     def _worded(self, text: str, kind: str) -> str:
         """The claim: dates resolved and the speaker named where English makes that safe, else the sentence as it was."""
+        text = with_dates(text, self.turn.said_at, self.language)
         if self.language == "en":
-            text = about_learner(with_dates(text, self.turn.said_at), deciding=kind == "decision")
+            text = about_learner(text, deciding=kind == "decision")
         return ended(text, self.language)
 
 

@@ -20,7 +20,7 @@ from coverage.view import count_tokens
 
 from .. import spending
 from ..claims.language import detect_language
-from ..environment import SUMMARY_CHARACTERS, content_hash, overview, scrub, scrubbed
+from ..environment import COVERING, SUMMARY_CHARACTERS, content_hash, overview, scrub, scrubbed
 from ..merge import close_batch, prepare_batch, write_batch
 from ..models import Batch, Document, ReferenceEnvironment
 from ..recording import record_attempt, spent
@@ -72,7 +72,7 @@ def read(
     ]
     reader = _Reader(document, extraction_id, all_pieces, worker, model, checkpoint)
     while group := reader.next_group():
-        if reason := spending.day_is_spent():
+        if reason := spending.day_is_spent(worker):
             raise DayIsSpent(reason)
         reader.read_group(group)
     return reader.result()
@@ -201,6 +201,7 @@ class _Reader:
         texts = scrubbed(piece for _, _, piece in shown)
         return {
             "frame": FRAME,
+            "covering": COVERING,
             "document": {"file_id": self.document.pk, "extraction_id": self.extraction_id},
             "chat": {
                 "id": self.document.pk,

@@ -49,7 +49,7 @@ class RulesWorker:
     """
 
     name = "rules"
-    version = "rules-2"
+    version = "rules-3"
 
     def run(self, overview: dict[str, Any], tools: Tools, checkpoint: Callable[[], None]) -> None:
         """Raises whatever `checkpoint` raises; a refused candidate is left out, a refused `finish` fails the batch."""
