@@ -18,6 +18,7 @@ def registry(*, full: bool = False) -> dict[str, Callable[[], list[Result]]]:
         intake_speed,
         many_chats,
         merge_speed,
+        plan_speed,
         promote_speed,
         rereading,
         scan_speed,
@@ -33,5 +34,6 @@ def registry(*, full: bool = False) -> dict[str, Callable[[], list[Result]]]:
         "merge": merge_speed.run,
         "intake": intake_speed.run,
         "promote": promote_speed.run,
+        "plan": plan_speed.run,
         **({"chats": many_chats.run} if full else {}),
     }

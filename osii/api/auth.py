@@ -12,6 +12,8 @@ from ninja.security import HttpBearer
 
 from coverage.models import Chat, Learner
 from coverage.services import get_or_create_learner
+from extraction.documents.ids import is_file_id
+from extraction.models import Document
 from graphctx.models import Proposition
 from osii import tokens
 from osii.models import ApiToken
@@ -60,6 +62,25 @@ def find_proposition(request: ApiRequest, proposition_id: UUID) -> Proposition:
 
 def own_propositions(request: ApiRequest) -> QuerySet[Proposition]:
     return _own(request, Proposition.objects.select_related("learner"))
+
+
+def find_document(request: ApiRequest, file_id: str) -> Document:
+    """The document with its learner and primary, if the token opens it. Raises Problem 404."""
+    # A NUL, for one, is no value that the database could look for.
+    found = own_documents(request).filter(pk=file_id).first() if is_file_id(file_id) else None
+    if found is None:
+        raise Problem(404, f"There is no document {file_id[:100]!r}.")
+    return found
+
+
+def own_documents(request: ApiRequest) -> QuerySet[Document]:
+    return _own(request, Document.objects.select_related("learner", "primary"))
+
+
+def staff_only(request: ApiRequest) -> None:
+    """Raises Problem 403 for a learner's token: the library is run by staff."""
+    if not request.auth.staff:
+        raise Problem(403, "This needs a token for staff.")
 
 
 def _own(request: ApiRequest, rows: QuerySet) -> QuerySet:

@@ -2,7 +2,7 @@
 
 from ninja import Swagger
 
-from . import chats, knowledge, problems, search
+from . import chats, knowledge, objects, problems, runs, search
 from .auth import Bearer
 from .bodies import JsonParser
 from .openapi import Api
@@ -25,3 +25,5 @@ problems.install(api)
 api.add_router("/chats", chats.router)
 api.add_router("", knowledge.router)
 api.add_router("", search.router)
+api.add_router("", runs.router)
+api.add_router("/objects", objects.router)
