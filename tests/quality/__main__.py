@@ -6,6 +6,7 @@ import os
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
+from typing import Any
 
 os.environ.setdefault("DJANGO_SETTINGS_MODULE", "osii.settings")
 
@@ -46,14 +47,37 @@ def _found(given: argparse.Namespace) -> dict[str, list]:
     """The judged excerpts by worker; raises what `get_worker` raises."""
     from tests.quality.excerpts import load
 
+    row = _named(given.model) if given.model else None
     with _database():
-        workers = given.worker or ["rules", *(["llm"] if _endpoint_is_set() else [])]
-        return {worker: _judge(worker, load("tuning" if given.show else None)) for worker in workers}
+        if row is not None:
+            row.save(force_insert=True)
+        default = ["llm"] if given.model else ["rules", *(["llm"] if _endpoint_is_set() else [])]
+        excerpts = load("tuning" if given.show else None)
+        return {worker: _judge(worker, excerpts, given.model) for worker in given.worker or default}
+
+
+def _named(name: str) -> Any:
+    """The admin's model of this name, from the configured database; raises ValueError where there is none."""
+    from django.db import ProgrammingError
+
+    from extraction.llm.choice import ENVIRONMENT, model_names
+    from extraction.models import LanguageModel
+    from osii import embedded
+
+    embedded.ensure()
+    try:
+        row = LanguageModel.objects.filter(name=name).first()
+        if row is None and name != ENVIRONMENT:
+            raise ValueError(f"there is no model {name!r}; known: {', '.join(model_names()) or 'none'}")
+    except ProgrammingError:
+        raise ValueError("this database holds no models yet: run `manage.py up`, and add one in the admin") from None
+    return row
 
 
 def _arguments() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(prog="python -m tests.quality", description=__doc__)
     parser.add_argument("--worker", action="append", help="rules or llm; both where an endpoint is set")
+    parser.add_argument("--model", metavar="NAME", default="", help="measure llm with this model of the admin")
     parser.add_argument("--json", action="store_true", help="print every figure as JSON")
     parser.add_argument(
         "--show", metavar="NAME", help="hits, false claims and misses of one excerpt of the tuning half"
@@ -81,7 +105,7 @@ def _database() -> Iterator[None]:
         yield
 
 
-def _judge(worker: str, excerpts: list) -> list:
+def _judge(worker: str, excerpts: list, model: str) -> list:
     from extraction.workers import BatchFailed, get_worker
     from tests.quality.matching import judge
     from tests.quality.running import judged
@@ -90,7 +114,7 @@ def _judge(worker: str, excerpts: list) -> list:
     for number, excerpt in enumerate(excerpts, start=1):
         sys.stderr.write(f"\r{worker}: {number} of {len(excerpts)}")
         try:
-            found.append(judged(excerpt, get_worker(worker)))
+            found.append(judged(excerpt, get_worker(worker, model if worker == "llm" else "")))
         except BatchFailed as error:
             sys.stderr.write(f"\n{excerpt.name}: {error}\n")
             found.append(judge(excerpt, []))
