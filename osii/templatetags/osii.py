@@ -34,6 +34,7 @@ SECTIONS = {
     "documents": ("document", "collection"),
     "intake": ("intake",),
     "imports": ("import",),
+    "search": ("search",),
 }
 """Which pages belong to an entry of the navigation: the beginnings of their URL names."""
 

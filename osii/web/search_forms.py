@@ -30,7 +30,7 @@ class SearchForm(FilterForm):
     mode = forms.ChoiceField(
         required=False,
         label="By",
-        choices=[("", "words and meaning"), (LEXICAL, "words"), (SEMANTIC, "meaning")],
+        choices=[("", "both"), (LEXICAL, "words"), (SEMANTIC, "meaning")],
     )
     collection = forms.ModelChoiceField(Collection.objects.order_by(Lower("name")), required=False, empty_label="any")
     type = forms.ChoiceField(required=False, choices=[ANY, *TYPES])
@@ -41,7 +41,7 @@ class SearchForm(FilterForm):
         label="Show",
         coerce=int,
         empty_value=RESULTS,
-        choices=[("", f"{RESULTS} passages"), (30, "30 passages"), (100, "100 passages")],
+        choices=[("", str(RESULTS)), (30, "30"), (100, "100")],
     )
 
     field_order = ("q", "mode", "learner", "collection", "type", "folder", "top", "document")

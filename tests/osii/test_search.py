@@ -165,7 +165,7 @@ def page(client: Client, **asked: object) -> str:
 def test_results_lead_to_their_place_and_are_escaped(staff: Client) -> None:
     made = chunked.document("<i>.md", "First.", "The moon <script>alert(1)</script> causes tides.")
     shown = page(staff, q="tides alert", mode="lexical")
-    assert f'href="/documents/{made.pk}/?tab=text&amp;at=8"' in shown
+    assert f'href="/documents/{made.pk}/?tab=text&amp;at=8&amp;to=56"' in shown
     assert "&lt;script&gt;<mark>alert</mark>(1)" in shown
     assert "<mark>tides</mark>" in shown
     assert "&lt;i&gt;.md" in shown
