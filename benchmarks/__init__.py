@@ -13,6 +13,7 @@ def registry(*, full: bool = False) -> dict[str, Callable[[], list[Result]]]:
     from . import (
         context_speed,
         diff_speed,
+        extractor_speed,
         import_size,
         import_speed,
         intake_speed,
@@ -35,5 +36,6 @@ def registry(*, full: bool = False) -> dict[str, Callable[[], list[Result]]]:
         "intake": intake_speed.run,
         "promote": promote_speed.run,
         "plan": plan_speed.run,
+        "extractors": extractor_speed.run,
         **({"chats": many_chats.run} if full else {}),
     }

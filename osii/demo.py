@@ -27,6 +27,7 @@ LEARNER = "Sample learner"
 TOPIC = "Planning a heat pump for an old house"
 BUDGET = 1024
 VARIANT_OPTIONS = {"encoding": "utf-8"}
+SHOWN_FORMATS = ("inspecting*.pdf", "*.docx", "*.xlsx", "*.html")  # text recognition would take longer than all else
 EXAMPLES = 12
 """Propositions shown with their quotes; the report counts all."""
 
@@ -156,6 +157,11 @@ def _add_documents(learner: Learner) -> dict[str, Any]:
     is saved beside its primary and promoted.
     """
     rows = [_document(path, learner) for path in sorted((SAMPLES / "documents").glob("*.*"))]
+    rows += [
+        _document(path, learner)
+        for kind in SHOWN_FORMATS
+        for path in sorted((SAMPLES / "documents" / "formats").glob(kind))
+    ]
     rows += [_document(path, learner) for path in map(_revised, (SAMPLES / "documents" / "revised").glob("*.*"))]
     return {"documents": rows, "promoted": _promote_another(rows)}
 

@@ -49,6 +49,7 @@ def examine(*, probe_model: bool = False, model: str = "") -> Iterator[Finding]:
     yield extractors()
     yield embedder()
     yield llm()
+    yield file_types()
     if probe_model:
         yield tool_calls(model)
 
@@ -253,6 +254,22 @@ def llm() -> Finding:
     if missing := choice.missing():
         return Finding("Language model", bad, detail, missing)
     return Finding("Language model", "ok", detail)
+
+
+def file_types() -> Finding:
+    """Which extractors can run; the libraries they read files with are looked for, not loaded."""
+    from extraction.documents.extractors import registry
+
+    described = registry.described()
+    ready = [extractor["name"] for extractor in described if not extractor["missing"]]
+    lacking = [f"{extractor['name']}: {extractor['missing']}" for extractor in described if extractor["missing"]]
+    detail = f"{len(ready)} of {len(described)} extractors ready: {', '.join(ready)}"
+    if not lacking:
+        return Finding("File types", "ok", detail)
+    # Text recognition needs one engine of two; the system's is the faster and better one.
+    spare = {"tesseract", "rapidocr"} & set(ready)
+    needed = [line for line in lacking if not (spare and line.startswith(("tesseract:", "rapidocr:")))]
+    return Finding("File types", "warn" if needed else "ok", detail, "; ".join(needed or lacking))
 
 
 def _named(names: list[str], used: str = "") -> str:

@@ -24,19 +24,17 @@ class DocxExtractor(Extractor):
         from docx.opc.exceptions import PackageNotFoundError
 
         with opened(source.path):
-            pass
-        try:
-            document = Document(str(source.path))
-        except (PackageNotFoundError, KeyError, ValueError) as error:
-            raise ExtractionFailed("damaged", f"this is no Word document, or a damaged one: {error}") from None
-        bundle.source |= {"media_type": source.media_type, "title": document.core_properties.title or ""}
-        bundle.tools |= tool("python-docx", "lxml")
-        flow = Flow(bundle, "docx")
-        body = _Body(document)
-        for number, pieces in body.pages():
-            bundle.units_attempted += 1
-            flow.page(number, pieces)
-            bundle.units_completed += 1
+            try:
+                document = Document(str(source.path))
+            except PackageNotFoundError as error:
+                raise ExtractionFailed("damaged", f"this is no Word document: {error}") from None
+            bundle.source |= {"media_type": source.media_type, "title": document.core_properties.title or ""}
+            bundle.tools |= tool("python-docx", "lxml")
+            flow = Flow(bundle, "docx")
+            for number, pieces in _Body(document).pages():
+                bundle.units_attempted += 1
+                flow.page(number, pieces)
+                bundle.units_completed += 1
 
 
 class _Body:

@@ -44,13 +44,11 @@ def table(rows: Iterable[Iterable[str]], bbox: Box | None = None) -> Piece | Non
 
     Empty rows, and columns empty in every row, are left out.
     """
-    cells = [[" ".join(clean(cell).split()) for cell in row] for row in rows]
-    width = max(map(len, cells), default=0)
-    padded = [row + [""] * (width - len(row)) for row in cells if any(row)]
-    kept = [column for column in range(width) if any(row[column] for row in padded)]
+    cells = [row for row in ([" ".join(clean(cell).split()) for cell in row] for row in rows) if any(row)]
+    kept = sorted({column for row in cells for column, cell in enumerate(row) if cell})
     if not kept:
         return None
-    grid = [[row[column] for column in kept] for row in padded]
+    grid = [[row[column] if column < len(row) else "" for column in kept] for row in cells]
     if len(kept) == 1:
         return Piece("paragraph", "\n".join(row[0] for row in grid), bbox=bbox)
     return Piece("table", "\n".join(" | ".join(row).rstrip() for row in grid), rows=grid, bbox=bbox)

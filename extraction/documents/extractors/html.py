@@ -26,7 +26,7 @@ class HtmlExtractor(Extractor):
             "main", "the main part, without navigation and footers, or all that is visible", ("main", "all")
         ),
     }
-    limits = Limits(memory_bytes=3072 * MIB)
+    limits = Limits(wall_seconds=300, cpu_seconds=300, memory_bytes=3072 * MIB)
 
     def ready(self) -> str:
         return lacking("lxml", "trafilatura")

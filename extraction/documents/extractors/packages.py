@@ -3,6 +3,7 @@
 import contextlib
 import re
 import zipfile
+import zlib
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -16,6 +17,9 @@ MAX_RATIO = 200
 RATIO_FROM = 4 * MIB
 HEAD_BYTES = 4096
 
+# What the libraries raise for parts that are missing, cut or no XML; SyntaxError is the base of their parsers' errors.
+BROKEN = (zipfile.BadZipFile, zlib.error, EOFError, NotImplementedError, ValueError, KeyError, SyntaxError)
+
 OLE = b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1"
 ENCRYPTED_STREAM = "EncryptedPackage".encode("utf-16-le")
 ENTITY = re.compile(rb"<!ENTITY|<\0!\0E\0N\0T\0I\0T\0Y")
@@ -24,7 +28,9 @@ DOCTYPE = re.compile(rb"<!DOCTYPE|<\0!\0D\0O\0C\0T\0Y\0P\0E")
 
 @contextlib.contextmanager
 def opened(path: Path, *, doctype_allowed: bool = False) -> Iterator[zipfile.ZipFile]:
-    """The package, looked through. Raises ExtractionFailed: encrypted, older_office, damaged, expands_too_much, xml_entities.
+    """The package, looked through; parts that turn out to be broken while it is open count as a damaged package.
+
+    Raises ExtractionFailed: encrypted, older_office, damaged, expands_too_much, xml_entities.
 
     Office XML has no document type, so one is refused there: it is how entity bombs begin. zipfile reads no more of a
     member than the size that its entry tells, so sizes that lie do no harm.
@@ -37,8 +43,8 @@ def opened(path: Path, *, doctype_allowed: bool = False) -> Iterator[zipfile.Zip
                 if info.filename.lower().endswith((".xml", ".rels", ".opf", ".ncx", ".xhtml", ".html", ".htm")):
                     _check_xml(package, info, doctype_allowed=doctype_allowed)
             yield package
-    except (zipfile.BadZipFile, EOFError, NotImplementedError, ValueError) as error:
-        raise ExtractionFailed("damaged", f"the package cannot be read: {error}") from error
+    except BROKEN as error:
+        raise ExtractionFailed("damaged", f"the package cannot be read: {type(error).__name__}: {error}") from error
     except RuntimeError as error:  # what zipfile raises for a member with a password
         if "encrypted" in str(error) or "password" in str(error).lower():
             raise ExtractionFailed("encrypted", "the package asks for a password: save it without one") from None

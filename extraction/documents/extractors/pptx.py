@@ -24,19 +24,18 @@ class PptxExtractor(Extractor):
         from pptx.exc import PackageNotFoundError
 
         with opened(source.path):
-            pass
-        try:
-            presentation = Presentation(str(source.path))
-        except (PackageNotFoundError, KeyError, ValueError) as error:
-            raise ExtractionFailed("damaged", f"these are no slides, or damaged ones: {error}") from None
-        bundle.source |= {"media_type": source.media_type, "title": presentation.core_properties.title or ""}
-        bundle.tools |= tool("python-pptx", "lxml")
-        size = (presentation.slide_width or 1, presentation.slide_height or 1)
-        flow = Flow(bundle, "pptx", "slide")
-        for number, slide in enumerate(presentation.slides, start=1):
-            bundle.units_attempted += 1
-            flow.page(number, [*_slide(slide, size), *_notes(slide)])
-            bundle.units_completed += 1
+            try:
+                presentation = Presentation(str(source.path))
+            except PackageNotFoundError as error:
+                raise ExtractionFailed("damaged", f"these are no slides: {error}") from None
+            bundle.source |= {"media_type": source.media_type, "title": presentation.core_properties.title or ""}
+            bundle.tools |= tool("python-pptx", "lxml")
+            size = (presentation.slide_width or 1, presentation.slide_height or 1)
+            flow = Flow(bundle, "pptx", "slide")
+            for number, slide in enumerate(presentation.slides, start=1):
+                bundle.units_attempted += 1
+                flow.page(number, [*_slide(slide, size), *_notes(slide)])
+                bundle.units_completed += 1
 
 
 def _slide(slide: Any, size: tuple[int, int]) -> Iterator[Piece]:

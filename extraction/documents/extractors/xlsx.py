@@ -11,7 +11,6 @@ from .flow import Flow, Piece, lacking, table, tool
 from .packages import opened
 
 MAX_CELLS = 5_000_000
-MAX_COLUMNS = 2_000
 
 
 class XlsxExtractor(Extractor):
@@ -30,28 +29,36 @@ class XlsxExtractor(Extractor):
     def extract(self, source: SourceFile, bundle: Bundle, options: Mapping[str, Any]) -> None:
         with opened(source.path) as package:
             has_formulas = any(_mentions_formula(package, name) for name in package.namelist())
-        values = _load(source, data_only=True)
-        formulas = _load(source, data_only=False) if has_formulas else None
-        bundle.source |= {"media_type": source.media_type, "formulas": has_formulas}
-        bundle.tools |= tool("openpyxl", "defusedxml")
-        flow = Flow(bundle, "xlsx", "sheet")
-        budget = MAX_CELLS
-        for number, sheet in enumerate(values.worksheets, start=1):
-            if sheet.sheet_state != "visible" and not options["hidden_sheets"]:
-                continue
-            bundle.units_attempted += 1
-            rows = []
-            for row in _rows(sheet, formulas.worksheets[number - 1] if formulas else None):
-                budget -= len(row)
-                if budget < 0:
-                    raise ExtractionFailed("too_large", f"the workbook has more than {MAX_CELLS:,} filled-in cells")
-                rows.append(row)
-            found = table(rows)
-            if found is not None:
-                flow.page(number, [Piece("heading", sheet.title, 1), found], sheet=sheet.title)
-            bundle.units_completed += 1
-        if values.chartsheets:
-            bundle.errors.append(f"{len(values.chartsheets)} sheets that are charts have no text")
+            values = _load(source, data_only=True)
+            formulas = _load(source, data_only=False) if has_formulas else None
+            bundle.source |= {"media_type": source.media_type, "formulas": has_formulas}
+            bundle.tools |= tool("openpyxl", "defusedxml")
+            flow = Flow(bundle, "xlsx", "sheet")
+            budget = _Budget()
+            for number, sheet in enumerate(values.worksheets, start=1):
+                if sheet.sheet_state != "visible" and not options["hidden_sheets"]:
+                    continue
+                bundle.units_attempted += 1
+                found = table(budget.spent(_rows(sheet, formulas.worksheets[number - 1] if formulas else None)))
+                if found is not None:
+                    flow.page(number, [Piece("heading", sheet.title, 1), found], sheet=sheet.title)
+                bundle.units_completed += 1
+            if values.chartsheets:
+                bundle.errors.append(f"{len(values.chartsheets)} sheets that are charts have no text")
+
+
+class _Budget:
+    """How many cells of the workbook may still be read."""
+
+    def __init__(self) -> None:
+        self._left = MAX_CELLS
+
+    def spent(self, rows: Iterator[list[str]]) -> Iterator[list[str]]:
+        for row in rows:
+            self._left -= len(row)
+            if self._left < 0:
+                raise ExtractionFailed("too_large", f"the workbook has more than {MAX_CELLS:,} cells")
+            yield row
 
 
 def _mentions_formula(package: Any, name: str) -> bool:
@@ -76,7 +83,7 @@ def _load(source: SourceFile, *, data_only: bool) -> Any:
     try:
         # By the open file: it would refuse a path without the right suffix.
         return load_workbook(source.path.open("rb"), read_only=True, data_only=data_only, keep_links=False)
-    except (InvalidFileException, KeyError, ValueError, TypeError) as error:
+    except (InvalidFileException, TypeError, OSError) as error:
         raise ExtractionFailed("damaged", f"this is no workbook, or a damaged one: {error}") from None
 
 
@@ -91,7 +98,7 @@ def _rows(sheet: Any, formulas: Any) -> Iterator[list[str]]:
         as_written = next(written, ())
         cells = [
             _text(value if value is not None or index >= len(as_written) else as_written[index])
-            for index, value in enumerate(row[:MAX_COLUMNS])
+            for index, value in enumerate(row)
         ]
         while cells and not cells[-1]:
             cells.pop()

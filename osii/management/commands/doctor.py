@@ -11,7 +11,7 @@ MARKS = {"ok": "ok  ", "warn": "warn", "fail": "FAIL"}
 class Command(console.Command):
     help = (
         "Check each part of the installation: Python, OSII_HOME, disk, PostgreSQL, pgvector, migrations, Redis, workers, "
-        "the embedding model and the language model, and say what to do about each. "
+        "the embedding model, the language model and the extractors of documents, and say what to do about each. "
         "Exit status 1 when a required part fails. Starts the embedded servers; changes nothing else."
     )
 

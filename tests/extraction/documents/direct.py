@@ -1,5 +1,6 @@
 """Extractors called in this process, without store and database: what they write is validated as the core does."""
 
+import tempfile
 import tomllib
 from dataclasses import dataclass
 from pathlib import Path
@@ -40,7 +41,7 @@ def type_of(path: Path) -> str:
 def extract(name: str, path: Path, folder: Path, media_type: str = "", **options: Any) -> Extracted:
     """Raises ExtractionFailed as the extractor or the validation does."""
     extractor = registry.extractors()[name]
-    target = folder / f"bundle of {name} {path.name}"
+    target = Path(tempfile.mkdtemp(dir=folder)) / "bundle"
     bundle = Bundle(target)
     extractor.extract(SourceFile(path, path.name, media_type or type_of(path)), bundle, extractor.resolve(options))
     claimed = bundle.close(extractor.name, extractor.version, options)
