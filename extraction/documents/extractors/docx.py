@@ -26,8 +26,8 @@ class DocxExtractor(Extractor):
         with opened(source.path):
             try:
                 document = Document(str(source.path))
-            except PackageNotFoundError as error:
-                raise ExtractionFailed("damaged", f"this is no Word document: {error}") from None
+            except PackageNotFoundError:
+                raise ExtractionFailed("damaged", "this is no Word document") from None
             bundle.source |= {"media_type": source.media_type, "title": document.core_properties.title or ""}
             bundle.tools |= tool("python-docx", "lxml")
             flow = Flow(bundle, "docx")

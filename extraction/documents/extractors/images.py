@@ -53,7 +53,9 @@ def _image(source: SourceFile) -> Any:
     Image.MAX_IMAGE_PIXELS = None  # the size is looked at here, before the image is unpacked
     try:
         image = Image.open(source.path)
-    except (UnidentifiedImageError, OSError, ValueError, SyntaxError) as error:
+    except UnidentifiedImageError:  # its message names a path of ours
+        raise ExtractionFailed("damaged", "the image cannot be read: it is cut off, or of an unknown kind") from None
+    except (OSError, ValueError, SyntaxError) as error:
         raise ExtractionFailed("damaged", f"the image cannot be read: {error}") from None
     if image.width * image.height > MAX_PIXELS:
         raise ExtractionFailed(

@@ -44,7 +44,8 @@ def opened(path: Path, *, doctype_allowed: bool = False) -> Iterator[zipfile.Zip
                     _check_xml(package, info, doctype_allowed=doctype_allowed)
             yield package
     except BROKEN as error:
-        raise ExtractionFailed("damaged", f"the package cannot be read: {type(error).__name__}: {error}") from error
+        reason = str(error).replace(str(path), path.name)  # where our store lies is nobody's matter
+        raise ExtractionFailed("damaged", f"the package cannot be read: {type(error).__name__}: {reason}") from error
     except RuntimeError as error:  # what zipfile raises for a member with a password
         if "encrypted" in str(error) or "password" in str(error).lower():
             raise ExtractionFailed("encrypted", "the package asks for a password: save it without one") from None

@@ -26,8 +26,8 @@ class PptxExtractor(Extractor):
         with opened(source.path):
             try:
                 presentation = Presentation(str(source.path))
-            except PackageNotFoundError as error:
-                raise ExtractionFailed("damaged", f"these are no slides: {error}") from None
+            except PackageNotFoundError:
+                raise ExtractionFailed("damaged", "these are no slides") from None
             bundle.source |= {"media_type": source.media_type, "title": presentation.core_properties.title or ""}
             bundle.tools |= tool("python-pptx", "lxml")
             size = (presentation.slide_width or 1, presentation.slide_height or 1)

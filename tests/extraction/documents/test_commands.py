@@ -38,7 +38,7 @@ def test_a_folder_with_good_and_bad_files(store, write, tmp_path):
         "empty.txt": "",
         "blank.txt": " \n\n",
         "binary.txt": b"\0\1\2",
-        "page.html": "<p>text</p>",
+        "clip.mp4": b"\0\0\0\x18ftypmp42",
         ".hidden.txt": "hidden",
     }.items():
         write(name, content)
@@ -54,13 +54,13 @@ def test_a_folder_with_good_and_bad_files(store, write, tmp_path):
         "empty.txt": ("failed", "empty"),
         "blank.txt": ("failed", "no_text"),
         "binary.txt": ("failed", "binary"),
-        "page.html": ("skipped", "no_extractor"),
+        "clip.mp4": ("skipped", "no_extractor"),
         "link.txt": ("skipped", "symlink"),
         "pipe": ("skipped", "special_file"),
         "missing.txt": ("failed", "missing"),
     }
     assert data["counts"] == {"added": 2, "replaces": 0, "unchanged": 0, "chats": 0, "skipped": 3, "failed": 4}
-    assert not Document.objects.filter(filename="page.html").exists()
+    assert not Document.objects.filter(filename="clip.mp4").exists()
     assert Document.objects.filter(primary__isnull=False).count() == 2
     assert list(invariants.check()) == []
 
@@ -106,7 +106,7 @@ def test_a_named_extractor_and_policy(store, write, bad_extractors):
 
 
 def test_a_dry_run(store, write):
-    path, page = write("a.txt", "one"), write("page.html", "<p>")
+    path, page = write("a.txt", "one"), write("clip.mp4", "<p>")
     data, error = run_json("add_files", path, page, "--dry-run", "--learner", "Ada")
     assert [(entry["status"], entry.get("extractor")) for entry in data["files"]] == [
         ("added", "text"),
@@ -125,7 +125,7 @@ def test_a_learner(store, write):
 
 
 def test_a_learner_is_made_with_the_first_file_only(store, write):
-    path, page = write("a.txt", "one"), write("page.html", "<p>")
+    path, page = write("a.txt", "one"), write("clip.mp4", "<p>")
     assert "new learner" not in run("add_files", page, "--learner", "Ada")[0]
     assert not Learner.objects.exists()
     assert "new learner 'Ada' would be made" in run("add_files", path, "--learner", "Ada", "--dry-run")[0]
@@ -149,8 +149,8 @@ def test_a_learner_for_a_known_document(store, write):
 
 @pytest.mark.parametrize("options", [(), ("--dry-run",)])
 def test_a_type_that_no_extractor_reads_is_not_stored(store, write, options):
-    path = write("sub/photo.png", b"\x89PNG\r\n\x1a\n")
-    line = f"{path}  (no_extractor: no extractor reads image/png)"
+    path = write("sub/clip.mp4", b"\0\0\0\x18ftypmp42")
+    line = f"{path}  (no_extractor: no extractor reads video/mp4)"
     out, error = run("add_files", path, *options)
     assert (out.splitlines()[0], error) == (f"failed    {line}", "1 of 1 files failed")
     out, error = run("add_files", path.parent, *options)
@@ -160,7 +160,7 @@ def test_a_type_that_no_extractor_reads_is_not_stored(store, write, options):
 
 
 def test_a_type_that_a_named_extractor_took_before_is_known(store, write, bad_extractors):
-    path = write("page.html", "<p>")
+    path = write("clip.mp4", "<p>")
     assert run("add_files", path, "--extractor", "upper")[1] == ""
     assert run("add_files", path)[0].startswith("unchanged ")
 

@@ -16,7 +16,7 @@ from extraction.documents.errors import (
 )
 from extraction.documents.ids import is_extraction_id
 from extraction.documents.versions import _Job
-from extraction.models import Document, ExtractionVersion, Promotion
+from extraction.models import Document, ExtractionVersion, ExtractorRule, Promotion
 
 from .conftest import tree
 
@@ -158,8 +158,10 @@ def test_a_primary_that_moved_while_the_extractor_ran_stays(store, extracted, mo
 
 def test_refusals_have_names(store, add, bad_extractors):
     file_id = add("a.txt", "text")
+    ExtractorRule.objects.filter(media_type="image/*").delete()
+    ExtractorRule.objects.create(order=1, media_type="image/*", extractor="unready")
     picture = add("a.png", b"\x89PNG\r\n\x1a\n")
-    page = add("a.html", "<p>text</p>")
+    page = add("a.mp4", b"\0\0\0\x18ftypmp42")
     for arguments, reason in (
         ((file_id, "nothing"), "unknown_extractor"),
         ((file_id, "unready"), "extractor_not_ready"),
