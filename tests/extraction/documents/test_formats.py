@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from extraction.documents import invariants, selectors, services
 from extraction.documents.errors import ExtractionFailed
 from extraction.documents.extractors import charsets, registry
 from extraction.documents.extractors.flow import table
@@ -276,3 +277,20 @@ def test_a_table_drops_what_is_empty() -> None:
 def test_files_without_unicode_are_read_as_what_they_are(text: str, encoding: str) -> None:
     read, found, _ = charsets.decode((text * 4).encode(encoding))
     assert read == text * 4, found
+
+
+@pytest.mark.slow
+@pytest.mark.django_db
+def test_each_sample_goes_through_a_child_process_into_force(store) -> None:
+    """With the limits of each extractor, in the order of the table; the store and the database agree afterwards."""
+    expected = {"pdf": "pdf", "docx": "docx", "pptx": "pptx", "xlsx": "xlsx", "eml": "email", "html": "html", "epub": "epub",
+                "png": "image"}  # fmt: skip
+    for name in TYPES:
+        file_id = services.add_file(SAMPLES / name).file_id
+        version = services.extract(file_id)
+        assert (name, version.status, version.error) == (name, "succeeded", "")
+        kind = expected[name.rpartition(".")[2]]
+        rows = list(selectors.version_manifest(file_id, version.pk))
+        assert {row["source_origin"]["source_type"] for row in rows} == {kind}
+        assert selectors.primary_text(file_id).strip()
+    assert list(invariants.check()) == []
