@@ -28,6 +28,7 @@ from django.db.models.functions import Cast, Coalesce
 from django.utils import timezone
 
 from coverage.models import Chat, Message, MessageCoverage
+from coverage.selectors import uncovered_at_most
 
 from .models import Batch, BatchMessage
 
@@ -40,6 +41,9 @@ EMPTY = "empty"
 IN_FLIGHT = "in_flight"
 STATES = (COVERED, UNCOVERED, REOPENED, PARKED, UNSETTLED, EMPTY, IN_FLIGHT)
 EXTRACTABLE = (UNCOVERED, REOPENED)
+
+NEWEST = 2000
+"""Messages that ``reaches`` looks at before all others: what opened last is mostly there."""
 
 
 def with_states(rows: QuerySet[MessageCoverage]) -> QuerySet[MessageCoverage]:
@@ -153,7 +157,30 @@ def grouped_states(chat_id: UUID, length: int, buckets: int) -> list[StateGroup]
 
 def due_tokens(rows: Iterable[MessageState]) -> int:
     """Extractable uncovered tokens: settled, not parked, not empty."""
-    return sum(row.tokens for row in rows if row.extractable)
+    return _tokens_in(rows, EXTRACTABLE)
+
+
+def reaches(chat_id: UUID, tokens: int, *, states: Collection[str] = EXTRACTABLE) -> bool:
+    """Whether a chat's messages in these uncovered states come to at least so many tokens.
+
+    The whole diff is derived only where neither the sum of all that is uncovered nor the newest messages tell.
+    """
+    if uncovered_at_most(chat_id) < tokens:
+        return False
+    last = last_position(chat_id)
+    newest = states_between(chat_id, max(1, last - NEWEST + 1), last)
+    if _tokens_in(newest, states) >= tokens:
+        return True
+    return last > NEWEST and _tokens_in(message_states(chat_id), states) >= tokens
+
+
+def _tokens_in(rows: Iterable[MessageState], states: Collection[str]) -> int:
+    return sum(row.tokens for row in rows if row.state in states)
+
+
+def last_position(chat_id: UUID) -> int:
+    """How many messages a transcript has: positions are 1, 2, 3… without a gap."""
+    return Message.objects.filter(chat=chat_id).aggregate(last=Max("position"))["last"] or 0
 
 
 def chat_coverage(chat_id: UUID) -> dict[str, Any]:

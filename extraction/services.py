@@ -20,7 +20,7 @@ from .llm.choice import model_names
 from .locking import with_runs_locked
 from .models import Batch, Run
 from .planning import abandon_open_batches, split
-from .selectors import IN_FLIGHT, due_tokens, message_states
+from .selectors import EXTRACTABLE, IN_FLIGHT, reaches
 from .workers import check_model
 
 
@@ -36,12 +36,10 @@ def _finish(chat: Chat) -> Run | None:
     settle(chat)
     chat.finished_at = timezone.now()
     chat.save(update_fields=("finished_at", "updated_at"))
-    rows = message_states(chat.pk)
-    due = due_tokens(rows)
-    if Run.objects.filter(chat=chat, status=Run.Status.RUNNING, abort_requested_at__isnull=False).exists():
-        # What a run holds that is about to stop will be uncovered again.
-        due += sum(row.tokens for row in rows if row.state == IN_FLIGHT)
-    if due < settings.EXTRACTION_CHUNK_TOKENS:
+    stopping = Run.objects.filter(chat=chat, status=Run.Status.RUNNING, abort_requested_at__isnull=False).exists()
+    # What a run holds that is about to stop will be uncovered again.
+    states = (*EXTRACTABLE, IN_FLIGHT) if stopping else EXTRACTABLE
+    if not reaches(chat.pk, settings.EXTRACTION_CHUNK_TOKENS, states=states):
         return None
     return _request(chat, Run.Mode.DUE, settings.EXTRACTION_WORKER, enqueue=True)
 

@@ -9,10 +9,10 @@ from uuid import UUID
 import redis
 from django.conf import settings
 from django.core.paginator import Page
-from django.db.models import Count, Max, Sum
+from django.db.models import Count, Sum
 from django.http import HttpRequest
 
-from coverage.models import Chat, ChatSummary, Message
+from coverage.models import Chat, ChatSummary
 from coverage.queueing import CHATS
 from extraction.models import Batch, Run
 from extraction.prompts import OlderReading, older_reading
@@ -26,6 +26,7 @@ from extraction.selectors import (
     batch_history,
     being_written,
     grouped_states,
+    last_position,
     states_between,
 )
 from extraction.spending import day_is_spent, use_of_chat, with_batch_costs, with_run_costs
@@ -91,8 +92,7 @@ def read_state(chat: Chat) -> ChatState:
     revision = ChatSummary.objects.values_list("revision", flat=True).get(pk=chat.pk)
     return ChatState(
         chat_id=chat.pk,
-        # Positions are 1, 2, 3… without a gap.
-        length=Message.objects.filter(chat=chat).aggregate(last=Max("position"))["last"] or 0,
+        length=last_position(chat.pk),
         version=[revision, being_written(chat.pk), by_status],
         runs=with_run_costs(chat_runs(chat.pk)[:RUNS_SHOWN]),
         batches=with_batch_costs(add_outcomes(batches[:BATCHES_SHOWN])),
