@@ -18,6 +18,7 @@ def registry(*, full: bool = False) -> dict[str, Callable[[], list[Result]]]:
         import_speed,
         intake_speed,
         many_chats,
+        many_documents,
         merge_speed,
         plan_speed,
         promote_speed,
@@ -37,5 +38,6 @@ def registry(*, full: bool = False) -> dict[str, Callable[[], list[Result]]]:
         "promote": promote_speed.run,
         "plan": plan_speed.run,
         "extractors": extractor_speed.run,
+        "documents": many_documents.run,
         **({"chats": many_chats.run} if full else {}),
     }

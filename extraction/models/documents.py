@@ -2,7 +2,7 @@
 
 from django.db import models
 from django.db.models import Q
-from django.db.models.functions import Now
+from django.db.models.functions import Lower, Now
 
 from coverage.ids import new_id
 from coverage.models import Learner
@@ -24,6 +24,12 @@ class Document(models.Model):
 
     class Meta:
         ordering = ("-added_at", "file_id")
+        indexes = [
+            # The documents list in each of its orders.
+            models.Index(fields=("-added_at", "file_id"), name="document_by_time"),
+            models.Index(Lower("filename"), "file_id", name="document_by_name"),
+            models.Index(fields=("-size_bytes", "file_id"), name="document_by_size"),
+        ]
 
     def __str__(self) -> str:
         return self.filename

@@ -17,6 +17,7 @@ OUTPUTS_SHOWN = 12
 WIDTH, NODE_WIDTH, NODE_HEIGHT, GAP, TOP = 960, 264, 46, 12, 34
 COLUMNS = (4, 348, 692)
 LETTERS = 34
+PLACES = ("kind", "method", "source_extraction_id")
 
 
 @dataclass(slots=True)
@@ -101,7 +102,7 @@ def _branches(document: Document, versions: list[ExtractionVersion]) -> list[Bra
     now = states(document)
     made: defaultdict[str, list[OutputRow]] = defaultdict(list)
     rows = document.outputs.filter(source_extraction__in=versions, status="succeeded").defer("text", "content")
-    for output in rows.order_by("kind", "method", "-created_at", "-id").distinct("kind", "method", "source_extraction"):
+    for output in rows.order_by(*PLACES, "-created_at", "-id").distinct(*PLACES):
         made[output.source_extraction_id].append(output_row(output, document, now))
     return [
         Branch(

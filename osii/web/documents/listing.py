@@ -112,4 +112,5 @@ def with_columns(documents: Sequence[Document]) -> list[Document]:
 
 
 def collections_with_counts() -> QuerySet[Collection]:
-    return Collection.objects.annotate(size=Count("entries")).select_related("created_by")
+    """By name, each with ``size``: how many documents are in it."""
+    return Collection.objects.annotate(size=Count("entries")).select_related("created_by").order_by(Lower("name"), "id")

@@ -1,5 +1,6 @@
 """Collections: made, renamed, deleted, and documents put into them and taken out. Documents themselves stay as they are."""
 
+from django.core.exceptions import EmptyResultSet
 from django.db import IntegrityError, connection, transaction
 from django.db.models import QuerySet
 
@@ -31,7 +32,10 @@ def rename(collection: Collection, name: str) -> None:
 
 def add(collection: Collection, documents: QuerySet[Document]) -> int:
     """Put documents into a collection in one statement; returns how many were not in it."""
-    sql, parameters = documents.order_by().values("pk").query.sql_with_params()
+    try:
+        sql, parameters = documents.order_by().values("pk").query.sql_with_params()
+    except EmptyResultSet:  # Django knows without asking that there are none
+        return 0
     with connection.cursor() as cursor:
         cursor.execute(
             f"INSERT INTO {CollectionDocument._meta.db_table} (collection_id, document_id) "

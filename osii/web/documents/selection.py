@@ -9,7 +9,10 @@ from extraction.documents.ids import is_file_id
 from extraction.models import Document
 from osii.web.forms import DocumentFilter
 
-from .listing import listed_documents
+from .listing import OTHER, listed_documents
+
+PLANNED = frozenset({"type", "collection", "learner", "folder", "sort"})
+"""Filters of the list that are conditions of the planner too."""
 
 EVERYTHING = "everything"
 """The field that chooses all that the filters let through, on every page of the list."""
@@ -27,6 +30,13 @@ def filtered(query: str) -> QuerySet[Document]:
     if not form.is_valid():
         return Document.objects.none()
     return listed_documents(**form.chosen())
+
+
+def can_be_planned(query: str) -> bool:
+    """Whether the planner has a condition for each filter of the list that is set."""
+    given = QueryDict(query)
+    names = {name for name in given if given[name]}
+    return names <= PLANNED and given.get("type") != OTHER
 
 
 def existing(ids: Iterable[str]) -> QuerySet[Document]:

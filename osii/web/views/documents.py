@@ -75,6 +75,13 @@ def _to_planner(request: PageRequest) -> HttpResponse:
     planner = reverse("intake-process")
     if request.POST.get(selection.EVERYTHING):
         filters = request.POST.get("filters", "")
+        if not selection.can_be_planned(filters):
+            messages.error(
+                request,
+                "A search, a state and the type “other” cannot be handed to the planner as they are: tick documents, or "
+                "add all of these to a collection and process that.",
+            )
+            return _back(request)
         return redirect(f"{planner}?{filters}" if filters else f"{planner}?all=on")
     ids = selection.chosen_ids(request.POST)[:MOST_IN_A_URL]
     return redirect(f"{planner}?{urlencode({'ids': '.'.join(one.removeprefix('sha256-') for one in ids)})}")

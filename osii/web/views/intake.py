@@ -34,16 +34,29 @@ TOO_MANY = (
 INCOMPLETE = "The upload broke off before it was complete. Nothing was added."
 GONE = "These files are not kept any more: they were added, or nobody decided on them for a week. Upload them again."
 FILES_PER_PAGE = 200
+USUAL = {"chunks": True, "embeddings": True}
+"""What search needs."""
 
 
 @require_safe
 @staff_action(PROCESS)
 def intake(request: PageRequest) -> HttpResponse:
-    return _page(request, IntakeForm(initial={"chunks": True, "embeddings": True}))
+    return _page(request, IntakeForm(initial=USUAL))
 
 
 def _page(request: PageRequest, form: IntakeForm, status: int = 200) -> HttpResponse:
-    context = {"form": form, "max_bytes": uploads.max_bytes(), "roots": settings.OSII_SOURCE_ROOTS}
+    asked_for_path = request.resolver_match is not None and request.resolver_match.url_name == "intake-preview"
+    usual = IntakeForm(initial=USUAL)
+    # Two forms with the same fields: what was sent is shown again in the one that it came from.
+    by_path = form if asked_for_path else IntakeForm(initial=USUAL)
+    by_path.auto_id = "path_%s"
+    context = {
+        "form": usual if asked_for_path else form,
+        "by_path": by_path,
+        "sent": form,
+        "max_bytes": uploads.max_bytes(),
+        "roots": settings.OSII_SOURCE_ROOTS,
+    }
     return render(request, "intake/add_page.html", context, status=status)
 
 
@@ -101,7 +114,7 @@ def _options(query: QueryDict) -> str:
 
 def _refused(request: PageRequest, reason: str, status: int) -> HttpResponse:
     messages.error(request, reason)
-    return _page(request, IntakeForm(), status)
+    return _page(request, IntakeForm(initial=USUAL), status)
 
 
 @require_safe
@@ -145,7 +158,8 @@ def _preview(
         "upload": upload,
         "path": "" if upload else paths[0],
         "options": _options(request.GET) if upload is None else upload.options,
-        "submission": new_id(),
+        # An upload is added once, however often its page is opened.
+        "submission": upload.id if upload else new_id(),
         "plan": plan,
         "steps": plan.steps if plan else [],
     }

@@ -1,0 +1,138 @@
+"""The documents list over 100,000 documents, each page as a browser asks for it, with its slowest query plans."""
+
+import json
+import time
+from typing import Any
+
+from django.contrib.auth.models import User
+from django.db import connection
+from django.test import Client
+from django.test.utils import CaptureQueriesContext
+
+from extraction.models import Document
+from osii.models import Collection
+
+from .measure import spread
+from .result import Result, Target
+from .scratch import analyze
+
+DOCUMENTS = 100_000
+ROUNDS = 7
+TARGET_MS = 200
+
+PAGES = {
+    "first page": "/documents/",
+    "page 1,000": f"/documents/?page={DOCUMENTS // 100}",
+    "last page": f"/documents/?page={DOCUMENTS // 50}",
+    "by name": "/documents/?sort=name",
+    "largest": "/documents/?sort=largest",
+    "search by name": "/documents/?q=report-4242",
+    "PDF": "/documents/?type=pdf",
+    "last extraction failed": "/documents/?state=failed",
+    "no text in force": "/documents/?state=no_primary",
+    "source file changed": "/documents/?state=replaced",
+    "one collection of 10,000": "/documents/?collection={collection}",
+    "one folder of 1,000": "/documents/?folder=/library/shelf-42",
+    "one learner": "/documents/?learner={learner}",
+    "one document, text": "/documents/{document}/",
+    "one document, extractions": "/documents/{document}/?tab=extractions",
+    "one document, outputs": "/documents/{document}/?tab=outputs",
+    "activity": "/activity/",
+}
+
+# Every fiftieth document has no text in force, every hundredth a failed version as its newest; every two hundredth path
+# names a newer document by now.
+FILL = """
+CREATE FUNCTION pg_temp.file_id(n int) RETURNS text LANGUAGE sql IMMUTABLE AS
+$$ SELECT 'sha256-' || lpad(md5(n::text), 64, '0') $$;
+CREATE FUNCTION pg_temp.made_id(n int) RETURNS uuid LANGUAGE sql IMMUTABLE AS
+$$ SELECT ('01900000-0001-7000-8000-' || lpad(to_hex(n), 12, '0'))::uuid $$;
+
+INSERT INTO coverage_learner (id, name, graph_revision)
+SELECT pg_temp.made_id(n), 'Learner ' || n, 0 FROM generate_series(1, 20) n;
+
+INSERT INTO extraction_document (file_id, learner_id, filename, mime, size_bytes, added_at)
+SELECT pg_temp.file_id(n), CASE WHEN n % 3 = 0 THEN pg_temp.made_id(1 + n % 20) END, 'report-' || n || '.md',
+       CASE WHEN n % 10 = 0 THEN 'application/pdf' ELSE 'text/markdown' END, 1000 + n % 5000,
+       now() - n * interval '1 minute'
+FROM generate_series(1, {documents}) n;
+
+INSERT INTO extraction_documentsource (document_id, path, seen_at)
+SELECT pg_temp.file_id(n), '/library/shelf-' || n % 100 || '/report-' || (n - n % 200 / 199) || '.md',
+       now() - n * interval '1 minute'
+FROM generate_series(1, {documents}) n;
+
+INSERT INTO extraction_extractionversion
+    (id, document_id, extractor, extractor_version, options, status, text_sha256, text_chars, manifest_records, error, created_at)
+SELECT 'text-20261130000000-' || lpad(to_hex(n), 8, '0'), pg_temp.file_id(n), 'text', '1', '{{}}', 'succeeded',
+       repeat('a', 64), 4000, 10, '', now() - interval '1 day'
+FROM generate_series(1, {documents}) n WHERE n % 50 <> 0;
+
+INSERT INTO extraction_extractionversion
+    (id, document_id, extractor, extractor_version, options, status, text_sha256, text_chars, manifest_records, error, created_at)
+SELECT 'pdf-20261130000001-' || lpad(to_hex(n), 8, '0'), pg_temp.file_id(n), 'pdf', '1', '{{}}', 'failed',
+       '', 0, 0, 'timeout: it took too long', now()
+FROM generate_series(1, {documents}) n WHERE n % 100 = 0;
+
+UPDATE extraction_document d SET primary_id = v.id
+FROM extraction_extractionversion v WHERE v.document_id = d.file_id AND v.status = 'succeeded';
+
+INSERT INTO osii_collection (id, name, created_at) VALUES (pg_temp.made_id(1), 'A tenth', now());
+INSERT INTO osii_collectiondocument (collection_id, document_id, added_at)
+SELECT pg_temp.made_id(1), pg_temp.file_id(n), now() FROM generate_series(1, {documents}) n WHERE n % 10 = 3;
+"""
+
+
+def run() -> list[Result]:
+    with connection.cursor() as cursor:
+        cursor.execute(FILL.format(documents=DOCUMENTS))
+    analyze()
+    if Document.objects.count() < DOCUMENTS:
+        raise RuntimeError("the rows are not there: the documents benchmark is void")
+    client = Client(headers={"host": "localhost"})
+    client.force_login(User.objects.create_superuser("benchmark-documents"))
+    document = Document.objects.filter(learner__isnull=False, primary__isnull=False).first()
+    names = {
+        "collection": Collection.objects.get(name="A tenth").pk,
+        "learner": document.learner_id,
+        "document": document.pk,
+    }
+    _seconds(client, "/documents/")  # loads templates and connections
+    return [_page(client, name, url.format(**names)) for name, url in PAGES.items()]
+
+
+def _page(client: Client, name: str, url: str) -> Result:
+    with CaptureQueriesContext(connection) as captured:
+        _seconds(client, url)
+    # Taken now: the next request begins with an empty list.
+    statements = list(captured.captured_queries)
+    slowest = max(statements, key=lambda query: float(query["time"]))
+    times = [1000 * _seconds(client, url) for _ in range(ROUNDS)]
+    return Result(
+        "documents", name, "ms", **spread(times), target=Target(TARGET_MS),
+        notes=(f"{name}: fastest {min(times):.0f} ms, {len(statements)} queries; {_plan(slowest['sql'])}",),
+    )  # fmt: skip
+
+
+def _seconds(client: Client, url: str) -> float:
+    began = time.perf_counter()
+    response = client.get(url)
+    if response.status_code != 200:
+        raise RuntimeError(f"{url} answered {response.status_code}")
+    return time.perf_counter() - began
+
+
+def _plan(statement: str) -> str:
+    """The slowest statement's nodes with their times, outermost first."""
+    if not statement.lstrip().startswith("SELECT"):
+        return "no plan"
+    with connection.cursor() as cursor:
+        cursor.execute(f"EXPLAIN (ANALYZE, FORMAT JSON) {statement}")
+        made = cursor.fetchone()[0]
+    root: dict[str, Any] = (json.loads(made) if isinstance(made, str) else made)[0]["Plan"]
+    nodes, found = [root], []
+    while nodes and len(found) < 4:
+        node = nodes.pop(0)
+        found.append(f"{node['Node Type']} {node.get('Index Name') or node.get('Relation Name') or ''}".strip())
+        nodes = node.get("Plans", []) + nodes
+    return f"slowest query {root['Actual Total Time']:.0f} ms: {' > '.join(found)}"
