@@ -92,7 +92,7 @@ def chunk_rows(output: Output) -> Iterator[dict[str, Any]]:
     """The rows of a chunk manifest, in order."""
     first = output.document.sources.order_by("seen_at", "id").first()
     relpath = first.path.removeprefix("/") if first is not None else output.document.filename
-    for chunk in Chunk.objects.filter(output=output).order_by("chunk_index").iterator(chunk_size=2000):
+    for chunk in Chunk.objects.filter(output=output).defer("terms").order_by("chunk_index").iterator(chunk_size=2000):
         yield {
             "chunk_id": chunk.chunk_id,
             "file_id": chunk.document_id,

@@ -75,7 +75,7 @@ def _any_of(column: str, patterns: Iterable[str]) -> Q:
     for pattern in patterns:
         inner = pattern.strip("*")
         if any(letter in inner for letter in "*?["):
-            chosen |= Q(**{f"{column}__iregex": glob(pattern)})
+            chosen |= Q(**{f"{column}__iregex": _valid(glob(pattern), pattern, column)})
         else:
             ends = (pattern.startswith("*"), pattern.endswith("*"))
             lookup = {(True, True): "icontains", (True, False): "iendswith", (False, True): "istartswith"}.get(
@@ -83,6 +83,16 @@ def _any_of(column: str, patterns: Iterable[str]) -> Q:
             )
             chosen |= Q(**{f"{column}__{lookup}": inner})
     return chosen
+
+
+def _valid(expression: str, pattern: str, column: str) -> str:
+    """The expression, unless its ranges run backwards: the database would fail on it. Raises BadRequest."""
+    try:
+        re.compile(expression)
+    except re.error as error:
+        field = "scope.types" if column == "mime" else "scope.names"
+        raise BadRequest(field, f"{pattern!r} is no pattern: {error.msg}") from None
+    return expression
 
 
 def _collection(name: str) -> Collection:

@@ -137,7 +137,7 @@ def _opened(request: PageRequest, document: Document, now: States) -> dict[str, 
         return {"output_missing": True}
     found: dict[str, Any] = {"opened": output_row(output, document, now)}
     if output.kind == OutputKind.CHUNKS:
-        rows = Chunk.objects.filter(output=output).order_by("chunk_index")
+        rows = Chunk.objects.filter(output=output).defer("terms").order_by("chunk_index")
         found["chunk_page"] = page_of(request, rows, CHUNKS_PER_PAGE, name="chunks")
     content = output.content if isinstance(output.content, dict) else {}
     found["figures"] = [

@@ -163,6 +163,7 @@ def test_a_huge_query_ends_early_and_a_long_one_does_not() -> None:
         ({"text": "  "}, "query"), ({"text": "a\0b"}, "query"), ({"text": "\ud800"}, "query"),
         ({"mode": "guess"}, "mode"), ({"top_k": 0}, "top_k"), ({"top_k": 101}, "top_k"),
         ({"scope": {"stale": ["options changed"]}}, "scope.stale"), ({"scope": {"colour": "red"}}, "scope.colour"),
+        ({"scope": {"names": ["[z-a]*"]}}, "scope.names"), ({"scope": {"types": ["t[9-0]"]}}, "scope.types"),
         ({"scope": {"learner": "Nobody"}}, "scope.learner"), ({"scope": {"collection": "None"}}, "scope.collection"),
     ],
 )  # fmt: skip
