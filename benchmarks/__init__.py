@@ -24,6 +24,7 @@ def registry(*, full: bool = False) -> dict[str, Callable[[], list[Result]]]:
         promote_speed,
         rereading,
         scan_speed,
+        search_speed,
     )
 
     return {
@@ -36,6 +37,7 @@ def registry(*, full: bool = False) -> dict[str, Callable[[], list[Result]]]:
         "merge": merge_speed.run,
         "intake": intake_speed.run,
         "promote": promote_speed.run,
+        "search": search_speed.run_full if full else search_speed.run_quick,
         "plan": plan_speed.run,
         "extractors": extractor_speed.run,
         "documents": many_documents.run,

@@ -26,7 +26,7 @@ class Command(OsiiCommand):
             "names",
             nargs="*",
             metavar="NAME",
-            help="which: import, import-size, rereading, diff, scan, context, merge, intake, promote, plan, extractors, documents, and with --full chats; default: all",
+            help="which: import, import-size, rereading, diff, scan, context, merge, intake, promote, plan, extractors, documents, search, and with --full chats; default: all",
         )
         parser.add_argument("--only", action="append", default=[], metavar="NAME", help="the same as NAME")
         parser.add_argument(
