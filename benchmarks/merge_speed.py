@@ -14,6 +14,7 @@ from coverage.services import get_or_create_learner
 from extraction import merge
 from extraction.auditing.audit import settle
 from extraction.models import Batch, Candidate, Resolution, Run
+from extraction.sources import source_of
 from extraction.staging import claim_identity
 from extraction.writing import GraphWriter
 from graphctx.embedding import active_space, get_embedder
@@ -91,7 +92,7 @@ def _merge(learner: Learner, batch: Batch) -> dict[str, float]:
     decided = time.perf_counter()
     with transaction.atomic():
         locked = Learner.objects.select_for_update(no_key=True).get(pk=learner.pk)
-        writer = GraphWriter(locked, batch.chat_id, made.auditor, prepared, batch.pk)
+        writer = GraphWriter(locked, source_of(batch), made.auditor, prepared, batch.pk)
         for candidate, claim, decision in zip(candidates, claims, settle(made, locked), strict=True):
             writer.apply(candidate, claim, decision)
         writer.write()
