@@ -123,6 +123,11 @@ def check_parts(parts: Any) -> list[dict[str, Any]]:
     return parts
 
 
+def is_storable(value: Any) -> bool:
+    """Whether ``check_storable`` would take it."""
+    return _flaw(value, 0) is None
+
+
 def check_storable(value: Any, where: str) -> None:
     """Refuse what cannot be stored and read back: NUL characters, lone surrogates, numbers that are not finite,
     values nested deeper than MAX_DEPTH."""

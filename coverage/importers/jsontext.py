@@ -223,5 +223,5 @@ def parse(raw: bytes) -> Any:
         raise MalformedValue(f"it is not valid JSON: {error.msg} ({where})") from None
     except RecursionError:
         raise MalformedValue("it is nested too deeply") from None
-    except ValueError as error:  # integers beyond Python's limit of digits
-        raise MalformedValue(f"it cannot be read: {error}") from None
+    except ValueError:  # integers beyond Python's limit of digits
+        raise MalformedValue("it cannot be read: a number in it has too many digits") from None

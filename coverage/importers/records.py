@@ -156,7 +156,8 @@ class Draft:
     def refuse(self, number: int, reason: str, remedy: str, message_id: str = "") -> None:
         """Report message ``number`` and go on without it."""
         self.problem(reason, remedy, self.position(number))
-        if message_id and message_id not in self._seen:
+        # An id that cannot be stored is no stored message's, and the database could not even be asked for it.
+        if message_id and message_id not in self._seen and views.is_storable(message_id):
             self.chat.refused.append((len(self.chat.messages), message_id))
 
     def problem(self, reason: str, remedy: str, position: str = "") -> None:

@@ -171,6 +171,17 @@ def test_a_refused_message_keeps_its_stored_version(tmp_path: Path) -> None:
     assert Message.objects.get(message_id="b").parts == CHAT["messages"][1]["parts"]
 
 
+@pytest.mark.parametrize("flaw", ["\x00", "\ud800"])
+def test_an_id_that_cannot_be_stored_spoils_its_message_alone(tmp_path: Path, flaw: str) -> None:
+    talks = [{"id": "c", "messages": [said(f"a{flaw}", "One"), said("b", "Two")]}, CHAT]
+    # A role that nobody knows is refused before the id is looked at.
+    listed = [{"id": f"a{flaw}", "role": "nobody", "content": "One"}, {"id": "b", "role": "user", "content": "Two"}]
+    reports = run(write(tmp_path / "a.json", {"chats": talks}), write(tmp_path / "b.json", listed))
+    assert [(report.state, report.added) for report in chats(reports)] == [("new", 1), ("new", 3), ("new", 1)]
+    assert len(problems(reports)) == 2
+    assert [transcript(chat) for chat in Chat.objects.order_by("pk")] == [["b"], ["a", "b", "c"], ["b"]]
+
+
 def test_a_file_that_broke_off_takes_nothing_away(tmp_path: Path) -> None:
     path = write(tmp_path / "a.json", CHAT["messages"])
     run(path)
