@@ -52,6 +52,13 @@ WHERE v.document_id = d.file_id AND (v.extractor = 'other' OR NOT EXISTS (
     SELECT 1 FROM extraction_extractionversion o WHERE o.document_id = v.document_id AND o.extractor = 'other'))
 """
 
+MOVES = """
+INSERT INTO extraction_promotion (id, document_id, before_id, after_id, actor, reason)
+SELECT gen_random_uuid(), d.file_id, v.id, d.primary_id, 'benchmark', ''
+FROM extraction_document d LEFT JOIN extraction_extractionversion v ON v.document_id = d.file_id AND v.id <> d.primary_id
+WHERE d.primary_id IS NOT NULL
+"""
+
 OUTPUTS = """
 INSERT INTO osii_output (id, document_id, source_extraction_id, kind, method, method_version, options, options_hash,
                          prompt_version, space_id, status, error, text, content, counts, seconds)
@@ -98,6 +105,7 @@ def fill() -> None:
     with connection.cursor() as cursor:
         cursor.execute(FILL.format(documents=DOCUMENTS).replace("%s", f"'{registry.extractors()['text'].version}'"))
         cursor.execute(PRIMARIES)
+        cursor.execute(MOVES)
         for kind in KINDS:
             wanted = methods.wanted(kind)
             cursor.execute(

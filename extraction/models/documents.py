@@ -94,6 +94,8 @@ class ExtractionVersion(models.Model):
         indexes = [
             # A document's versions, newest first.
             models.Index(fields=("document", "-created_at"), name="version_by_document"),
+            # Documents at which an extraction failed.
+            models.Index(fields=("document",), condition=Q(status="failed"), name="version_failed"),
         ]
 
     def __str__(self) -> str:

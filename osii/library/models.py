@@ -68,8 +68,9 @@ class Output(models.Model):
         ordering = ("-created_at", "id")
         constraints = [
             models.UniqueConstraint(
+                # In this order the index answers which extractions have an output as it is wanted, for all documents.
                 fields=(
-                    "source_extraction", "kind", "method", "method_version", "options_hash", "prompt_version", "space",
+                    "kind", "method", "method_version", "options_hash", "prompt_version", "space", "source_extraction",
                 ),
                 condition=Q(status="succeeded"),
                 name="output_once_per_source",

@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from django.db import connection, transaction
+from django.db.backends.utils import CursorWrapper
 
 from . import estimates, plan_sql
 from .methods import Wanted
@@ -19,6 +20,7 @@ from .run_models import ProcessingItem, ProcessingRun, Step
 from .staleness import BLOCKED, CURRENT, MISSING, STALE
 
 SAMPLE = 10
+SAMPLED_FROM = 200
 ELIGIBLE = "eligible"
 STATES = (ELIGIBLE, STALE, CURRENT, BLOCKED)
 """What a listing may be of. Stale documents are among the eligible ones; eligible, current and blocked make up all."""
@@ -27,7 +29,7 @@ WORK_MEMORY = "64MB"
 """For the statement's hash tables: with less, the server looks up each document on its own."""
 
 EXTENSION = (
-    "CASE WHEN extract IN ('missing', 'stale') AND position('.' in filename) > 1 "
+    f"CASE WHEN {plan_sql.is_eligible('extract')} AND position('.' in filename) > 1 "
     "THEN lower(right(filename, position('.' in reverse(filename)) - 1)) END"
 )
 
@@ -130,8 +132,9 @@ class Basis:
         """Raises BadRequest."""
         return cls(request, readers(request) if request.run_extraction else [], request.wanted())
 
-    def sql(self) -> plan_sql.Sql:
-        return plan_sql.planned(self.request, self.readers, self.wanted)
+    def sql(self, most: int | None = None) -> plan_sql.Sql:
+        """See `plan_sql.planned`; of the first ``most`` documents in scope, if that is given."""
+        return plan_sql.planned(self.request, self.readers, self.wanted, most)
 
 
 def make(request: Request, basis: Basis | None = None) -> Plan:
@@ -140,17 +143,11 @@ def make(request: Request, basis: Basis | None = None) -> Plan:
     plan = Plan(request, [step_of(name, basis) for name in request.steps()])
     sql, parameters = basis.sql()
     with transaction.atomic(), connection.cursor() as cursor:
-        cursor.execute("SELECT set_config('work_mem', %s, true)", [WORK_MEMORY])
+        prepare(cursor)
         cursor.execute(_counting(request, sql), parameters)
         for row in cursor.fetchall():
             _take(plan, row)
-        columns = ", ".join(request.steps())
-        cursor.execute(
-            f"SELECT file_id, filename, mime, size_bytes, {columns} FROM ({sql}) planned "
-            f"WHERE eligible ORDER BY file_id LIMIT {SAMPLE}",
-            parameters,
-        )
-        plan.sample = [_sampled(request, row) for row in cursor.fetchall()]
+    plan.sample = _sample(basis) if plan.eligible else []
     plan.extractor_plan.sort(key=lambda line: (-line["count"], line["extension"] or ""))
     _add_progress(plan)
     for step in plan.steps:
@@ -173,11 +170,10 @@ def listing(
         raise BadRequest("state", f"is {state!r}", (*STATES, MISSING))
     sql, parameters = Basis.of(request).sql()
     where, more = _listed(step, state, reason)
-    columns = ", ".join(f"{name}, {name}_reason" for name in steps)
     with transaction.atomic(), connection.cursor() as cursor:
-        cursor.execute("SELECT set_config('work_mem', %s, true)", [WORK_MEMORY])
+        prepare(cursor)
         cursor.execute(
-            f"SELECT file_id, filename, mime, size_bytes, count(*) OVER (), {columns} FROM ({sql}) planned "
+            f"SELECT file_id, filename, mime, size_bytes, count(*) OVER (), {', '.join(steps)} FROM ({sql}) planned "
             f"WHERE {where} ORDER BY added_at, file_id OFFSET %s LIMIT %s",
             [*parameters, *more, offset, limit],
         )
@@ -188,22 +184,45 @@ def listing(
     return [_listed_row(steps, step, row) for row in rows], total
 
 
+def prepare(cursor: CursorWrapper) -> None:
+    """For this transaction. Compiling the statement takes longer than running it."""
+    cursor.execute("SELECT set_config('work_mem', %s, true), set_config('jit', 'off', true)", [WORK_MEMORY])
+
+
 def _listed(step: str | None, state: str, reason: str | None) -> plan_sql.Sql:
     if step is None:
         where = {ELIGIBLE: "eligible", BLOCKED: "blocked AND NOT eligible"}.get(state, "NOT eligible AND NOT blocked")
         return where, []
-    states = {ELIGIBLE: [MISSING, STALE]}.get(state, [state])
-    where, parameters = f"{step} = ANY (%s)", [states]
-    if reason is not None:
-        where += f" AND {step}_reason = %s"
-        parameters.append(reason)
-    return where, parameters
+    return f"{step} = ANY (%s)", [plan_sql.codes(state, reason)]
 
 
 def _listed_row(steps: tuple[str, ...], step: str | None, row: tuple) -> dict[str, Any]:
-    shown = dict(zip(("file_id", "filename", "mime", "size_bytes"), row[:4], strict=True))
-    states = {name: {"state": row[5 + 2 * place], "reason": row[6 + 2 * place]} for place, name in enumerate(steps)}
+    shown = _file(row)
+    meant = (plan_sql.MEANINGS[code] for code in row[5:])
+    states = {name: {"state": state, "reason": reason} for name, (state, reason) in zip(steps, meant, strict=True)}
     return shown | (states[step] if step else {"states": states})
+
+
+def _file(row: tuple) -> dict[str, Any]:
+    return dict(zip(("file_id", "filename", "mime", "size_bytes"), row[:4], strict=True))
+
+
+def _sample(basis: Basis) -> list[dict[str, Any]]:
+    """A few eligible documents: looked for among the first hundreds, and among all only where these have too few."""
+    found: list[dict[str, Any]] = []
+    for most in (SAMPLED_FROM, None):
+        sql, parameters = basis.sql(most)
+        with transaction.atomic(), connection.cursor() as cursor:
+            prepare(cursor)
+            cursor.execute(
+                f"SELECT file_id, filename, mime, size_bytes, {', '.join(basis.request.steps())} FROM ({sql}) planned "
+                f"WHERE eligible ORDER BY file_id LIMIT {SAMPLE}",
+                parameters,
+            )
+            found = [_sampled(basis.request, row) for row in cursor.fetchall()]
+        if len(found) == SAMPLE:
+            break
+    return found
 
 
 def step_of(name: str, basis: Basis) -> StepPlan:
@@ -214,19 +233,18 @@ def step_of(name: str, basis: Basis) -> StepPlan:
 
 
 def _counting(request: Request, sql: str) -> str:
-    """Rows: the grouping, (state, reason) of each step, extractor, extension, and the counts."""
+    """Rows: the grouping, the code of each step, extractor, extension, and the counts."""
     steps = request.steps()
-    sets = [f"({step}, {step}_reason)" for step in steps]
+    sets = [f"({step})" for step in steps]
     kinds = "extractor, extension" if request.run_extraction else "NULL::text, NULL::text"
     if request.run_extraction:
         sets.append("(extractor, extension)")
         sql = f"SELECT *, {EXTENSION} AS extension FROM ({sql}) with_extension"
     grouping = ", ".join([*steps, *(["extractor"] if request.run_extraction else [])])
-    columns = ", ".join(f"{step}, {step}_reason" for step in steps)
-    extracts = "count(*) FILTER (WHERE extract IN ('missing', 'stale'))" if request.run_extraction else "0"
+    extracts = f"count(*) FILTER (WHERE {plan_sql.is_eligible('extract')})" if request.run_extraction else "0"
     return (
-        f"SELECT GROUPING({grouping}), {columns}, {kinds}, count(*), {extracts}, sum(size_bytes), count(primary_id), "
-        "count(*) FILTER (WHERE eligible), count(*) FILTER (WHERE blocked AND NOT eligible), "
+        f"SELECT GROUPING({grouping}), {', '.join(steps)}, {kinds}, count(*), {extracts}, sum(size_bytes), "
+        "count(primary_id), count(*) FILTER (WHERE eligible), count(*) FILTER (WHERE blocked AND NOT eligible), "
         "bit_xor(hashtextextended(file_id, 0)) FILTER (WHERE eligible) "
         f"FROM ({sql}) planned GROUP BY GROUPING SETS ({', '.join([*sets, '()'])})"
     )
@@ -235,7 +253,7 @@ def _counting(request: Request, sql: str) -> str:
 def _take(plan: Plan, row: tuple) -> None:
     """One row of the counting statement: a step's state, a type of file, or the total."""
     steps = plan.steps
-    extractor, extension, count, extracts, size, extracted, eligible, blocked, fingerprint = row[1 + 2 * len(steps) :]
+    extractor, extension, count, extracts, size, extracted, eligible, blocked, fingerprint = row[1 + len(steps) :]
     bits = len(steps) + plan.request.run_extraction
     grouped = [place for place in range(bits) if not row[0] >> (bits - 1 - place) & 1]
     if not grouped:
@@ -243,15 +261,16 @@ def _take(plan: Plan, row: tuple) -> None:
         plan.eligible, plan.blocked, plan.fingerprint = eligible, blocked, fingerprint or 0
     elif grouped[0] < len(steps):
         place = grouped[0]
-        steps[place].reasons[row[1 + 2 * place], row[2 + 2 * place]] = count
+        steps[place].reasons[plan_sql.MEANINGS[row[1 + place]]] = count
     elif extracts:
         plan.extractor_plan.append({"extension": extension, "extractor": extractor, "count": extracts})
 
 
 def _sampled(request: Request, row: tuple) -> dict[str, Any]:
-    shown = dict(zip(("file_id", "filename", "mime", "size_bytes"), row[:4], strict=True))
-    todo = [step for step, state in zip(request.steps(), row[4:], strict=True) if state in (MISSING, STALE)]
-    return shown | {"steps": todo}
+    eligible = set(plan_sql.codes(ELIGIBLE))
+    return _file(row) | {
+        "steps": [step for step, code in zip(request.steps(), row[4:], strict=True) if code in eligible]
+    }
 
 
 def _add_progress(plan: Plan) -> None:

@@ -1,13 +1,14 @@
 """The one statement behind a plan: for every document in scope, the state of each step with its reason.
 
 States are ``missing``, ``stale``, ``current`` and ``blocked``; the first two are what a run does. A document that this
-run extracts is judged as it will be then.
+run extracts is judged as it will be then. What `staleness` derives for a few documents is derived here for all of them:
+outputs are joined by the index of ``output_once_per_source``, once for each step, and looked up only for few documents.
 """
 
 from collections.abc import Mapping
 from typing import Any
 
-from django.db.models import Case, CharField, Exists, OuterRef, Q, QuerySet, Value, When
+from django.db.models import Case, Exists, IntegerField, OuterRef, Q, QuerySet, Value, When
 
 from extraction.documents import routing
 from extraction.documents.services import SAVE_VARIANT
@@ -27,95 +28,175 @@ OTHER_EXTRACTOR = "another extractor made it"
 AFTER_EXTRACTION = "after extraction"
 FORCED = "to be extracted again"
 
+NEW, LATER, FAILED_ONCE = 0, 1, 2
+NOW = 10
+CHANGED, OTHERWISE, AGAIN = 25, 26, 27
+NO_TEXT, NO_LEARNER, NOT_READY, SOURCE_CHANGED, UNREAD, OTHER_TYPE = 40, 41, 42, 43, 44, 45
+MEANINGS: dict[int, tuple[str, str]] = {
+    NEW: (MISSING, ""),
+    LATER: (MISSING, AFTER_EXTRACTION),
+    FAILED_ONCE: (MISSING, FAILED_BEFORE),
+    NOW: (CURRENT, ""),
+    21: (STALE, staleness.SPACE_CHANGED),
+    22: (STALE, staleness.PROMPT_CHANGED),
+    23: (STALE, staleness.OPTIONS_CHANGED),
+    24: (STALE, staleness.METHOD_CHANGED),
+    CHANGED: (STALE, staleness.EXTRACTION_CHANGED),
+    OTHERWISE: (STALE, OTHER_EXTRACTOR),
+    AGAIN: (STALE, FORCED),
+    NO_TEXT: (BLOCKED, staleness.NO_TEXT),
+    NO_LEARNER: (BLOCKED, staleness.NO_LEARNER),
+    NOT_READY: (BLOCKED, staleness.NOT_READY),
+    SOURCE_CHANGED: (BLOCKED, staleness.SOURCE_CHANGED),
+    UNREAD: (BLOCKED, NO_EXTRACTOR),
+    OTHER_TYPE: (BLOCKED, NOT_ITS_TYPE),
+}
+"""What the statement's codes of a step mean: numbers, because a hundred thousand texts take longer to make and to count.
+
+Of several outputs of a primary the lowest code counts: that of the nearest one."""
+
+FEW = 2000
+"""Up to so many documents in scope, their outputs are looked up one by one; for more, all outputs are read at once."""
+
 Sql = tuple[str, list[Any]]
 
 
-def planned(request: Request, ways: list[Reader], wanted: Mapping[str, Wanted]) -> Sql:
-    """``SELECT file_id, filename, mime, size_bytes, added_at, <step>, <step>_reason … , eligible, blocked``."""
+def is_eligible(step: str) -> str:
+    """The condition that a step is missing or stale."""
+    return f"({step} < {NOW} OR {step} BETWEEN 20 AND 39)"
+
+
+def is_blocked(step: str) -> str:
+    return f"{step} >= {NO_TEXT}"
+
+
+def codes(state: str, reason: str | None = None) -> list[int]:
+    """Those that mean this state, with this reason if one is given. "eligible" is missing or stale."""
+    states = (MISSING, STALE) if state == "eligible" else (state,)
+    return [code for code, meaning in MEANINGS.items() if meaning[0] in states and reason in (None, meaning[1])]
+
+
+def planned(request: Request, ways: list[Reader], wanted: Mapping[str, Wanted], most: int | None = None) -> Sql:
+    """``SELECT file_id, filename, mime, size_bytes, added_at, primary_id, extractor?, <step>…, eligible, blocked``: of each
+    step its code. Of all documents in scope, or of the first ``most`` by id."""
     documents = scopes.documents(request)
+    if most is not None:
+        documents = documents.filter(pk__in=list(documents.order_by("pk").values_list("pk", flat=True)[:most]))
     columns = ["file_id", "filename", "mime", "size_bytes", "added_at", "learner_id", "primary_id"]
     if request.run_extraction:
         documents = _with_extraction(documents, request, ways)
-        columns += ["extractor", "extract_state", "extract_reason"]
-    for step, one in wanted.items():
-        documents = staleness.annotate(documents, one, step)
-        columns += [f"{step}_state", f"{step}_reason"]
-    inner, parameters = documents.values(*columns).query.sql_with_params()
-    middle = f"SELECT file_id, filename, mime, size_bytes, added_at, primary_id{_finals(request, wanted)} FROM ({inner} OFFSET 0) judged"
+        columns += ["extractor", "extract"]
+    base, parameters = documents.values(*columns).query.sql_with_params()
+    if wanted:
+        few = most is not None or documents.values("pk")[: FEW + 1].count() <= FEW
+        base, parameters = (_looked_up if few else _compared)(base, list(parameters), wanted)
     steps = request.steps()
-    eligible = " OR ".join(f"{step} IN ('missing', 'stale')" for step in steps)
-    blocked = " OR ".join(f"{step} = 'blocked'" for step in steps)
-    sql = f"SELECT *, ({eligible}) AS eligible, ({blocked}) AS blocked FROM ({middle} OFFSET 0) decided"
+    decided = "".join(f", {_code(step, one, request)} AS {step}" for step, one in wanted.items())
+    extract = ", extractor, extract" if request.run_extraction else ""
+    sql = (
+        f"SELECT file_id, filename, mime, size_bytes, added_at, primary_id{extract}{decided} "
+        f"FROM ({base} OFFSET 0) compared OFFSET 0"
+    )
+    eligible, blocked = " OR ".join(map(is_eligible, steps)), " OR ".join(map(is_blocked, steps))
+    sql = f"SELECT *, ({eligible}) AS eligible, ({blocked}) AS blocked FROM ({sql}) decided"
     conditions, more = _conditions(request, wanted)
     return f"SELECT * FROM ({sql}) chosen{conditions}", [*parameters, *more]
 
 
+def _looked_up(base: str, parameters: list[Any], wanted: Mapping[str, Wanted]) -> Sql:
+    """The same as `_compared`, by looking up the outputs of each document: for few documents."""
+    selected, values = [f"{REPLACED} AS replaced"], []
+    for step, one in wanted.items():
+        selected.append(
+            "(SELECT COALESCE(min(CASE WHEN o.source_extraction_id <> base.primary_id THEN %s WHEN o.method_version <> %s "
+            "THEN 24 WHEN o.options_hash <> %s THEN 23 WHEN o.prompt_version <> %s THEN 22 "
+            f"WHEN o.space_id IS DISTINCT FROM %s THEN 21 ELSE {NOW} END), {NEW}) FROM osii_output o "
+            f"WHERE o.document_id = base.file_id AND o.kind = %s AND o.method = %s AND o.status = 'succeeded') AS {step}_near"
+        )
+        values += [
+            CHANGED,
+            one.method_version,
+            one.options_hash,
+            one.prompt_version,
+            one.space_id,
+            one.kind,
+            one.method,
+        ]
+    return f"SELECT base.*, {', '.join(selected)} FROM ({base}) base", [*values, *parameters]
+
+
+def _compared(base: str, parameters: list[Any], wanted: Mapping[str, Wanted]) -> Sql:
+    """The documents with ``replaced``, and of each step ``<step>_near``: the code of the nearest output there is.
+
+    All outputs are read once, by the index of ``output_once_per_source``. Outputs are made of primaries, so those of
+    another extraction are found where a primary moved away from it.
+    """
+    selected, nearest, older, codes, kinds = [f"{REPLACED} AS replaced"], [], [], [], []
+    for step, one in wanted.items():
+        selected.append(
+            f"CASE WHEN made.{step} IS NOT NULL THEN made.{step} WHEN older.{step} THEN {CHANGED} ELSE {NEW} END AS {step}_near"
+        )
+        nearest.append(
+            "min(CASE WHEN o.method_version <> %s THEN 24 WHEN o.options_hash <> %s THEN 23 WHEN o.prompt_version <> %s "
+            f"THEN 22 WHEN o.space_id IS DISTINCT FROM %s THEN 21 ELSE {NOW} END) "
+            f"FILTER (WHERE o.kind = %s AND o.method = %s) AS {step}"
+        )
+        older.append(f"bool_or(o.kind = %s AND o.method = %s) AS {step}")
+        codes += [one.method_version, one.options_hash, one.prompt_version, one.space_id, one.kind, one.method]
+        kinds += [one.kind, one.method]
+    of_methods = f"o.status = 'succeeded' AND ({' OR '.join(['(o.kind = %s AND o.method = %s)'] * len(wanted))})"
+    sql = (
+        f"SELECT base.*, {', '.join(selected)} FROM ({base}) base LEFT JOIN (SELECT o.source_extraction_id, "
+        f"{', '.join(nearest)} FROM osii_output o WHERE {of_methods} GROUP BY o.source_extraction_id) made "
+        "ON made.source_extraction_id = base.primary_id LEFT JOIN (SELECT move.document_id, "
+        f"{', '.join(older)} FROM extraction_promotion move JOIN osii_output o ON o.source_extraction_id = move.before_id "
+        f"WHERE move.before_id IS NOT NULL AND {of_methods} GROUP BY move.document_id) older ON older.document_id = base.file_id"
+    )
+    return sql, [*parameters, *codes, *kinds, *kinds, *kinds]
+
+
+REPLACED = (
+    "CASE WHEN base.file_id IN (SELECT replaces_id FROM extraction_documentsource WHERE replaces_id IS NOT NULL) "
+    "THEN NOT EXISTS (SELECT 1 FROM extraction_documentsource own WHERE own.document_id = base.file_id AND NOT EXISTS ("
+    "SELECT 1 FROM extraction_documentsource later WHERE later.path = own.path AND later.seen_at > own.seen_at "
+    "AND later.document_id <> own.document_id)) ELSE false END"
+)
+"""Whether every path of the document names a newer one (`selectors.replaced`), asked of those that were ever replaced."""
+
+
+def _code(step: str, wanted: Wanted, request: Request) -> str:
+    """The code of a step, from the nearest output and what keeps the step from being done."""
+    near = f"{step}_near"
+    cases = []
+    if request.run_extraction and request.extraction_policy != SAVE_VARIANT:
+        will = is_eligible("extract")
+        later = f"CASE WHEN primary_id IS NULL OR {near} = {NEW} THEN {LATER} ELSE {CHANGED} END"
+        if wanted.needs_learner:
+            cases.append((f"{will} AND learner_id IS NULL", NO_LEARNER))
+        cases.append((will, NOT_READY if wanted.unready else later))
+    cases.append(("primary_id IS NULL", NO_TEXT))
+    if wanted.needs_learner:
+        cases.append(("learner_id IS NULL", NO_LEARNER))
+    cases += [("replaced", SOURCE_CHANGED), (f"{near} = {NOW}", NOW)]
+    if wanted.unready:
+        cases.append(("true", NOT_READY))
+    return f"CASE {' '.join(f'WHEN {when} THEN {then}' for when, then in cases)} ELSE {near} END"
+
+
 def _with_extraction(documents: QuerySet[Document], request: Request, ways: list[Reader]) -> QuerySet[Document]:
-    readable = Q(extractor__isnull=False)
+    """Add ``extractor``, the name of the one that is tried first, and ``extract``, the step's code."""
     documents = documents.annotate(extractor=extractor_name(ways))
     failed = Exists(ExtractionVersion.objects.filter(document=OuterRef("pk"), status="failed"))
     missing = Q(primary__isnull=True)
-    unread = Value(NO_EXTRACTOR if request.extractor_name == routing.AUTO else NOT_ITS_TYPE)
+    unread = When(extractor__isnull=True, then=Value(UNREAD if request.extractor_name == routing.AUTO else OTHER_TYPE))
+    new = [When(missing & failed, then=Value(FAILED_ONCE)), When(missing, then=Value(NEW))]
     if request.extract_mode == MODE_MISSING:
-        state = [When(~missing, then=Value(CURRENT)), When(~readable, then=Value(BLOCKED))]
-        reason = [When(~missing, then=Value("")), When(~readable, then=unread)]
-        rest, rest_reason = Value(MISSING), Case(When(failed, then=Value(FAILED_BEFORE)), default=Value(""))
+        cases, rest = [When(~missing, then=Value(NOW)), unread, *new], NOW
+    elif request.force:
+        cases, rest = [unread, *new], AGAIN
     else:
-        made = made_already(request, ways)
-        state = [
-            When(~readable, then=Value(BLOCKED)),
-            When(missing, then=Value(MISSING)),
-            *([] if request.force else [When(made, then=Value(CURRENT))]),
-        ]
-        reason = [
-            When(~readable, then=unread),
-            When(missing & failed, then=Value(FAILED_BEFORE)),
-            When(missing, then=Value("")),
-            *([] if request.force else [When(made, then=Value(""))]),
-        ]
-        rest, rest_reason = Value(STALE), Value(FORCED if request.force else OTHER_EXTRACTOR)
-    text = CharField()
-    return documents.annotate(
-        extract_state=Case(*state, default=rest, output_field=text),
-        extract_reason=Case(*reason, default=rest_reason, output_field=text),
-    )
-
-
-def _finals(request: Request, wanted: Mapping[str, Wanted]) -> str:
-    """Of each step, its state and reason in this run."""
-    parts = []
-    extracts = request.run_extraction and request.extraction_policy != SAVE_VARIANT
-    if request.run_extraction:
-        parts.append("extractor, extract_state AS extract, extract_reason")
-    for step, one in wanted.items():
-        state, reason = f"{step}_state", f"{step}_reason"
-        cases: list[tuple[str, str, str]] = []
-        if extracts:
-            cases += _after_extraction(state, reason, one)
-        replaced = f"{reason} = '{staleness.SOURCE_CHANGED}'"
-        cases.append((replaced, f"'{BLOCKED}'", reason))
-        cases = cases or [("false", state, reason)]
-        states = " ".join(f"WHEN {when} THEN {then}" for when, then, _ in cases)
-        reasons = " ".join(f"WHEN {when} THEN {then}" for when, _, then in cases)
-        parts.append(f"CASE {states} ELSE {state} END AS {step}")
-        parts.append(f"CASE {reasons} ELSE {reason} END AS {step}_reason")
-    return "".join(f", {part}" for part in parts)
-
-
-def _after_extraction(state: str, reason: str, wanted: Wanted) -> list[tuple[str, str, str]]:
-    """(when, state, reason) for documents that this run extracts first."""
-    will = "extract_state IN ('missing', 'stale')"
-    cases = []
-    if wanted.needs_learner:
-        cases.append((f"{will} AND learner_id IS NULL", f"'{BLOCKED}'", f"'{staleness.NO_LEARNER}'"))
-    if wanted.unready:
-        cases.append((will, f"'{BLOCKED}'", f"'{staleness.NOT_READY}'"))
-    cases += [
-        (f"{will} AND {state} IN ('current', 'stale')", f"'{STALE}'", f"'{staleness.EXTRACTION_CHANGED}'"),
-        (f"{will} AND primary_id IS NULL", f"'{MISSING}'", f"'{AFTER_EXTRACTION}'"),
-        (f"{will} AND {state} = 'missing'", f"'{MISSING}'", f"'{AFTER_EXTRACTION}'"),
-    ]
-    return cases
+        cases, rest = [unread, *new, When(made_already(request, ways), then=Value(NOW))], OTHERWISE
+    return documents.annotate(extract=Case(*cases, default=Value(rest), output_field=IntegerField()))
 
 
 def _conditions(request: Request, wanted: Mapping[str, Wanted]) -> Sql:
@@ -123,8 +204,9 @@ def _conditions(request: Request, wanted: Mapping[str, Wanted]) -> Sql:
     parts, parameters = [], []
     steps = request.steps()
     if request.scope.stale:
-        parts.append("(" + " OR ".join(f"{step}_reason = ANY (%s)" for step in steps) + ")")
-        parameters += [list(request.scope.stale)] * len(steps)
+        meant = [code for reason in request.scope.stale for state in (STALE, BLOCKED) for code in codes(state, reason)]
+        parts.append("(" + " OR ".join(f"{step} = ANY (%s)" for step in steps) + ")")
+        parameters += [meant] * len(steps)
     if request.scope.failed:
         failed, more = _failed(request, wanted)
         parts.append(failed)
@@ -142,7 +224,7 @@ def _failed(request: Request, wanted: Mapping[str, Wanted]) -> Sql:
         )
     for step, one in wanted.items():
         parts.append(
-            f"({step} IN ('missing', 'stale') AND EXISTS (SELECT 1 FROM osii_output o WHERE o.document_id = file_id "
+            f"({is_eligible(step)} AND EXISTS (SELECT 1 FROM osii_output o WHERE o.document_id = file_id "
             "AND o.kind = %s AND o.method = %s AND o.status = 'failed' AND o.source_extraction_id = primary_id))"
         )
         parameters += [one.kind, one.method]

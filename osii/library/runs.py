@@ -10,9 +10,9 @@ from coverage.ids import new_id
 from coverage.models import Learner
 from coverage.services import get_or_create_learner
 
-from . import intake_plan, plan
+from . import intake_plan, plan, plan_sql
 from .jobs import top_up_on_commit
-from .plan import WORK_MEMORY, Basis, Plan
+from .plan import Basis, Plan
 from .requests import Conflict, Request
 from .run_models import ProcessingItem, ProcessingRun, Step
 from .settling import settle
@@ -188,11 +188,12 @@ def _insert_items(run: ProcessingRun, basis: Basis) -> None:
     """One row for each document with something to do, and for each that is blocked; one statement."""
     sql, parameters = basis.sql()
     steps = basis.request.steps()
-    todo = ", ".join(f"CASE WHEN {step} IN ('missing', 'stale') THEN '{step}' END" for step in steps)
-    why = ", ".join(f"'{step}', CASE WHEN {step} = 'blocked' THEN {step}_reason END" for step in steps)
-    first_why = ", ".join(f"CASE WHEN {step} = 'blocked' THEN '{step}: ' || {step}_reason END" for step in steps)
+    eligible, blocked = plan_sql.is_eligible, plan_sql.is_blocked
+    todo = ", ".join(f"CASE WHEN {eligible(step)} THEN '{step}' END" for step in steps)
+    why = ", ".join(f"'{step}', CASE WHEN {blocked(step)} THEN {_reason(step)} END" for step in steps)
+    first_why = ", ".join(f"CASE WHEN {blocked(step)} THEN '{step}: ' || {_reason(step)} END" for step in steps)
     with connection.cursor() as cursor:
-        cursor.execute("SELECT set_config('work_mem', %s, true)", [WORK_MEMORY])
+        plan.prepare(cursor)
         cursor.execute(
             "INSERT INTO osii_processingitem (run_id, position, document_id, path, status, steps, blocked, error, attempt, "
             "held_by, recoveries) "
@@ -203,3 +204,9 @@ def _insert_items(run: ProcessingRun, basis: Basis) -> None:
             f"FROM ({sql}) planned WHERE eligible OR blocked",
             [run.pk, *parameters],
         )
+
+
+def _reason(step: str) -> str:
+    """The reason that a blocked step's code means."""
+    codes = plan_sql.codes("blocked")
+    return f"CASE {step} " + " ".join(f"WHEN {code} THEN '{plan_sql.MEANINGS[code][1]}'" for code in codes) + " END"

@@ -9,7 +9,8 @@ from django.utils import timezone
 from coverage.ids import new_id
 from extraction.documents.ids import new_extraction_id
 from extraction.models import Document, DocumentSource, ExtractionVersion, Promotion
-from osii.models import ProcessingItem, ProcessingRun
+from osii.library.methods import Wanted
+from osii.models import Output, ProcessingItem, ProcessingRun
 
 
 def document(name: str = "notes.md", *, path: str = "", **more: Any) -> Document:
@@ -41,6 +42,16 @@ def version(
         of.primary = made
         of.save(update_fields=("primary",))
     return made
+
+
+def output(of: ExtractionVersion, wanted: Wanted, **more: Any) -> Output:
+    """An output of the version as it is wanted, but for ``more``."""
+    values = {
+        "kind": wanted.kind, "method": wanted.method, "method_version": wanted.method_version,
+        "options": dict(wanted.options), "options_hash": wanted.options_hash, "prompt_version": wanted.prompt_version,
+        "space_id": wanted.space_id, "status": "succeeded",
+    }  # fmt: skip
+    return Output.objects.create(document_id=of.document_id, source_extraction=of, **(values | more))
 
 
 def run(*documents: Document, steps: tuple[str, ...] = ("synthesis",), **more: Any) -> ProcessingRun:

@@ -1,5 +1,7 @@
 """What a plan counts, names and foretells."""
 
+import random
+from collections import Counter
 from dataclasses import replace
 
 import pytest
@@ -8,7 +10,7 @@ from django.test.utils import CaptureQueriesContext
 
 from coverage.services import get_or_create_learner
 from extraction.models import DocumentSource, ExtractorRule
-from osii.library import methods, outputs, plan, staleness
+from osii.library import methods, outputs, plan, plan_sql, staleness
 from osii.library.requests import BadRequest, Conflict, Request
 from osii.models import Collection
 
@@ -17,7 +19,7 @@ from . import rows
 pytestmark = pytest.mark.django_db
 
 ALL = {"all": True}
-QUERIES_OF_A_PLAN = 24
+QUERIES_OF_A_PLAN = 40
 
 
 def ask(**fields) -> Request:
@@ -206,14 +208,72 @@ def test_a_plan_asks_a_fixed_number_of_queries():
             plan.make(request)
         return len(captured)
 
-    rows.document("first.md")
+    def add(numbers: range) -> None:
+        for number in numbers:
+            one = rows.document(f"{number}.md")
+            if number % 2:
+                rows.version(one)
+
+    add(range(12))
     queries()  # makes what is made once: the embedding space
     few = queries()
-    for number in range(12):
-        one = rows.document(f"{number}.md")
-        if number % 2:
-            rows.version(one)
+    add(range(12, 36))
     assert queries() == few <= QUERIES_OF_A_PLAN
+
+
+STEPS = {"run_extraction": True, "build_chunks": True, "enricher_name": "statistics", "build_propositions": True}
+REQUESTS = (
+    STEPS,
+    {**STEPS, "run_extraction": False},
+    {**STEPS, "extract_mode": "reprocess"},
+    {**STEPS, "extract_mode": "reprocess", "extractor_name": "text", "force": True},
+    {"enricher_name": "statistics"},
+)
+
+
+def any_library(chance: random.Random) -> None:
+    """Documents in whatever states there are: with and without texts, learners, failures, outputs of all kinds."""
+    learner, made = get_or_create_learner("Ada"), []
+    for number in range(60):
+        one = rows.document(
+            f"{number}.{chance.choice(['md', 'bin'])}", learner=chance.choice([None, learner]),
+            mime=chance.choice(["text/markdown", "application/octet-stream"]),
+        )  # fmt: skip
+        versions = [rows.version(one, chance.choice(["text", "other"])) for _ in range(chance.randrange(3))]
+        if chance.random() < 0.2:
+            rows.version(one, error="no_text: nothing in it")
+        for kind in ("chunks", "enrichment", "propositions"):
+            for version in chance.sample(versions, chance.randrange(len(versions) + 1)):
+                other = chance.choice(["method_version", "options_hash", "prompt_version", "", ""])
+                rows.output(version, methods.wanted(kind), **({other: "else"} if other else {}))
+        if made and chance.random() < 0.15:
+            path = made[-1].sources.first().path
+            DocumentSource.objects.create(document=one, path=path, replaces=made[-1])
+        made.append(one)
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_few_documents_are_judged_as_many_are_and_both_as_staleness_says(seed, monkeypatch):
+    any_library(random.Random(seed))
+    for fields in REQUESTS:
+        request = ask(**fields)
+        few = plan.make(request)
+        monkeypatch.setattr(plan_sql, "FEW", -1)
+        many = plan.make(request)
+        monkeypatch.undo()
+        assert [step.reasons for step in few.steps] == [step.reasons for step in many.steps]
+        assert few.id == many.id
+        for step in few.steps:
+            assert step.count("missing", "stale", "current", "blocked") == 60
+    for kind in ("chunks", "enrichment", "propositions"):
+        fields = {"chunks": "build_chunks", "propositions": "build_propositions"}
+        made = plan.make(ask(**({fields[kind]: True} if kind in fields else {"enricher_name": "statistics"})))
+        derived: Counter[tuple[str, str]] = Counter()
+        for state, each in staleness.counts(rows.all_documents(), methods.wanted(kind)).items():
+            for reason, count in each.items():
+                # What cannot be made again is blocked in a plan, whatever there is of it.
+                derived["blocked" if reason == staleness.SOURCE_CHANGED else state, reason] += count
+        assert derived == reasons(made, kind)
 
 
 @pytest.mark.parametrize(
