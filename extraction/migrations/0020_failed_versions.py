@@ -5,7 +5,7 @@ from django.db import migrations, models
 
 class Migration(migrations.Migration):
     dependencies = [
-        ("extraction", "0018_model_use_without_batch"),
+        ("extraction", "0019_documents_in_order"),
     ]
 
     operations = [
