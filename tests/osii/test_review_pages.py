@@ -265,6 +265,15 @@ def test_another_proposition_is_found_by_its_words(reviewer, candidate):
     assert "has these words" in reviewer.get(url(candidate), {"find": "no such"}).text
 
 
+def test_words_with_a_nul_are_looked_for_without_it(reviewer, candidate):
+    wanted = rows.proposition("Water is densest at four degrees.", candidate.batch.learner)
+    found = reviewer.get(url(candidate), {"find": "densest\x00water"})
+    assert found.status_code == 200 and str(wanted.pk) in found.text
+    # A form that is refused keeps what was looked for.
+    refused = reviewer.post(reverse("review-decide", args=[candidate.pk]), {"find": "densest\x00", "queue": "q=%00"})
+    assert refused.status_code == 400 and str(wanted.pk) in refused.text
+
+
 # --- Hostile text and the keyboard ------------------------------------------------------------------------------------
 
 

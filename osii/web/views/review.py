@@ -84,8 +84,13 @@ def _page(
     }
     if pending:
         chosen = form.data.get("target") if form else None
-        context |= targets_of(row, find=" ".join(find.split())[:200], chosen=chosen)
+        context |= targets_of(row, find=_words(find), chosen=chosen)
     return render(request, "review/candidate_page.html", context, status=status)
+
+
+def _words(find: str) -> str:
+    """The words to look for, whatever an address or a form gave: no text of ours has a NUL, nor can PostgreSQL be asked for one."""
+    return " ".join(find.replace("\x00", " ").split())[:200]
 
 
 @require_POST
