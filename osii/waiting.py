@@ -75,10 +75,26 @@ def describe_totals(data: dict[str, Any], seconds: float | None) -> list[str]:
     else:
         lines.append(
             f"{totals['batches']:,} batches, {totals['tokens']:,} tokens in {span(seconds)}; "
-            f"{totals['candidates']:,} candidates: {totals.get('propositions_new', 0):,} new propositions, "
-            f"{totals.get('propositions_same', 0):,} already known."
+            f"{describe_candidates(totals)}"
         )
     return lines
+
+
+_ALWAYS = ("propositions_new", "propositions_same")
+_OUTCOMES = {
+    "propositions_new": "new propositions",
+    "propositions_same": "already known",
+    "propositions_supersedes": "superseding others",
+    "propositions_contradicts": "contradicting others",
+    "propositions_discard": "discarded",
+    "propositions_pending": "waiting for review (the dashboard's Review page)",
+}
+
+
+def describe_candidates(totals: dict[str, Any]) -> str:
+    """What became of the candidates, as a sentence: every outcome there is, so that the counts add up."""
+    parts = [f"{totals.get(key, 0):,} {words}" for key, words in _OUTCOMES.items() if totals.get(key) or key in _ALWAYS]
+    return f"{totals['candidates']:,} candidates: {', '.join(parts)}."
 
 
 def describe_use(use: dict[str, Any]) -> list[str]:

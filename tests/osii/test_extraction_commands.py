@@ -62,6 +62,13 @@ def test_the_report_before_and_after_reading_and_again() -> None:
     assert "Nothing to read" in call("extract_chats", "--all")
 
 
+def test_the_end_of_a_manual_run_counts_what_waits_for_review(settings: Any) -> None:
+    settings.OSII_REVIEW_MODE = "manual"
+    factories.chat(*TALK, title="Heating")
+    said = call("extract_chats", "--all", "--rest").splitlines()[-1]
+    assert "2 candidates: 0 new propositions, 0 already known, 2 waiting for review" in said
+
+
 def test_without_rest_only_what_is_due_is_read(settings: Any) -> None:
     factories.chat(*TALK, title="Short")
     assert call_json("extract_chats", "--all")["chats"] == []

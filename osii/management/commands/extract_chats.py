@@ -1,6 +1,7 @@
 """Read what is uncovered: plan batches, explore them, merge propositions, checkpoint."""
 
 import time
+from collections import Counter
 from typing import Any
 from uuid import UUID
 
@@ -17,7 +18,7 @@ from extraction.spending import add_uses, day_is_spent, total_use
 from osii.chats import find_chat
 from osii.console import Command as OsiiCommand
 from osii.older_prompt import OlderPrompt
-from osii.waiting import describe_backlog, describe_totals, describe_use, wait_for
+from osii.waiting import describe_backlog, describe_candidates, describe_totals, describe_use, wait_for
 
 
 class Command(OsiiCommand):
@@ -216,13 +217,15 @@ def _said(row: dict[str, Any]) -> str:
 
 def _totals(results: list[dict[str, Any]]) -> dict[str, Any]:
     done = [batch for row in results for batch in row["batches"] if batch["status"] == Batch.Status.SUCCEEDED]
+    outcomes = Counter({"new": 0, "same": 0})
+    for batch in done:
+        outcomes.update(batch["outcomes"])
     return {
         "chats": len(results),
         "batches": len(done),
         "tokens": sum(batch["tokens"] for batch in done),
         "candidates": sum(batch["staged"] for batch in done),
-        "propositions_new": sum(batch["outcomes"].get("new", 0) for batch in done),
-        "propositions_same": sum(batch["outcomes"].get("same", 0) for batch in done),
+        **{f"propositions_{outcome}": count for outcome, count in outcomes.items()},
         "use": add_uses(row["use"] for row in results),
     }
 
@@ -245,7 +248,6 @@ def _render(data: dict[str, Any]) -> list[str]:
     totals = data["totals"]
     lines.append(
         f"{totals['batches']} batches over {totals['chats']} chats, {totals['tokens']:,} tokens read, "
-        f"{totals['candidates']} candidates: {totals['propositions_new']} new propositions, "
-        f"{totals['propositions_same']} already known."
+        f"{describe_candidates(totals)}"
     )
     return lines + describe_use(totals["use"])

@@ -39,7 +39,7 @@ class Command(OsiiCommand):
     def run(self, **options: Any) -> None:
         file_id, extraction_id = options["file_id"], options["extraction_id"]
         if options["take_back"] == (extraction_id is not None):
-            self.fail("name the version to promote, or say --take-back, not both")
+            self.fail("name either the version to promote or --take-back")
         try:
             check_storable(options["reason"], "--reason")
             document = Document.objects.filter(pk=check_file_id(file_id)).first()

@@ -59,7 +59,9 @@ class Command(OsiiCommand):
         for line in found.notes:
             self.note(line)
         if missing:
-            self.note(f"Documents with a text that have no current chunks: {missing}. Run process_library.")
+            self.note(
+                f"Documents with a text that have no current chunks: {missing}. `manage.py process_library` makes them."
+            )
         self.result(found.to_dict(), _render)
 
     def _build_index(self) -> None:
