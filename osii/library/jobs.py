@@ -77,6 +77,9 @@ def _attempt(holding: Holding) -> None:
         holding.end(ProcessingItem.Status.CANCELLED)
     except (WorkerStopping, RunPaused):
         holding.hand_back()
+    except KeyboardInterrupt:
+        holding.hand_back()
+        raise
     except (OperationalError, InterfaceError, BaseTimeoutException):
         raise
     except Exception as error:
