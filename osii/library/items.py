@@ -17,7 +17,7 @@ from django.db.models.functions import Coalesce, Now
 from django.db.utils import Error
 
 from coverage.queueing import stop_requested
-from extraction.leases import WorkerStopping, lease_length
+from extraction.leases import LEAST_SILENCE_SECONDS, WorkerStopping, lease_length
 
 from .run_models import ProcessingItem, ProcessingRun, ProcessingStep
 
@@ -41,25 +41,28 @@ def claim(item_id: int) -> ProcessingItem | None:
     going_on = ProcessingRun.objects.filter(
         status__in=(ProcessingRun.Status.QUEUED, ProcessingRun.Status.RUNNING), cancel_requested_at__isnull=True
     )
-    with transaction.atomic():
-        claimed = ProcessingItem.objects.filter(
-            pk=item_id, status=ProcessingItem.Status.QUEUED, run__in=going_on
-        ).update(
-            status=ProcessingItem.Status.RUNNING,
-            attempt=F("attempt") + 1,
-            attempt_token=uuid.uuid4(),
-            lease_expires_at=Now() + lease_length(),
-            heartbeat_at=Now(),
-            started_at=Coalesce("started_at", Now()),
-            held_by=f"{platform.node()}:{os.getpid()}"[:200],
-        )
-        if not claimed:
-            return None
-        item = ProcessingItem.objects.select_related("run", "document").get(pk=item_id)
-        ProcessingRun.objects.filter(pk=item.run_id, status=ProcessingRun.Status.QUEUED).update(
-            status=ProcessingRun.Status.RUNNING, started_at=Coalesce("started_at", Now())
-        )
+    claimed = ProcessingItem.objects.filter(pk=item_id, status=ProcessingItem.Status.QUEUED, run__in=going_on).update(
+        status=ProcessingItem.Status.RUNNING,
+        attempt=F("attempt") + 1,
+        attempt_token=uuid.uuid4(),
+        lease_expires_at=Now() + lease_length(),
+        heartbeat_at=Now(),
+        started_at=Coalesce("started_at", Now()),
+        held_by=f"{platform.node()}:{os.getpid()}"[:200],
+    )
+    if not claimed:
+        return None
+    item = ProcessingItem.objects.select_related("run", "document").get(pk=item_id)
+    # A statement of its own: who cancels locks the run first and its items then.
+    ProcessingRun.objects.filter(pk=item.run_id, status=ProcessingRun.Status.QUEUED).update(
+        status=ProcessingRun.Status.RUNNING, started_at=Coalesce("started_at", Now())
+    )
     return item
+
+
+def silence() -> int:
+    """Seconds after which a transaction in which a worker says nothing is ended."""
+    return max(settings.EXTRACTION_LEASE_SECONDS, LEAST_SILENCE_SECONDS)
 
 
 class Holding:
@@ -159,6 +162,11 @@ class Holding:
         self._held().update(status=ProcessingItem.Status.QUEUED, attempt_token=None, lease_expires_at=None)
 
     def _prove(self) -> None:
-        """In a transaction: lock the item and prove that this attempt still holds it."""
+        """In a transaction: lock the item and prove that this attempt still holds it.
+
+        Of a worker that freezes in it, the database ends the session, so that another can take the item.
+        """
+        with connection.cursor() as cursor:
+            cursor.execute("SELECT set_config('idle_in_transaction_session_timeout', %s, true)", [f"{silence()}s"])
         if not self._held().select_for_update(no_key=True).exists():
             raise ItemLost(f"item {self.item.pk} is no longer ours")
