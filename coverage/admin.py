@@ -7,7 +7,7 @@ from django.urls import reverse
 from django.utils.html import format_html
 from django.utils.safestring import SafeString
 
-from .models import Chat, CoverageEntry, Learner, Message
+from .models import Chat, ChatSummary, CoverageEntry, Learner, Message
 
 
 class ReadOnlyAdmin(admin.ModelAdmin):
@@ -108,3 +108,12 @@ class CoverageEntryAdmin(ReadOnlyAdmin):
     @admin.display(description="batch")
     def read_by(self, entry: CoverageEntry) -> SafeString | str:
         return page_link("batch", entry.batch, str(entry.batch)) if entry.batch else "–"
+
+
+@admin.register(ChatSummary)
+class ChatSummaryAdmin(ReadOnlyAdmin):
+    """The memos of the chats list, for whoever wonders why a figure is as it is."""
+
+    list_display = ("chat_id", "fresh", "message_count", "tokens", "covered_tokens", "uncovered_tokens", "last_said_at")
+    list_filter = ("fresh",)
+    ordering = ("-pk",)

@@ -106,7 +106,8 @@ def _cover(chat: Chat, batch: Batch) -> None:
         )
     )
     gone = [row for row in read if row.message_id not in there]
-    append_entries(chat, gone, kind=CoverageEntry.Kind.RELEASE)
+    if gone:
+        append_entries(chat, gone, kind=CoverageEntry.Kind.RELEASE)
 
 
 @dataclass(frozen=True, slots=True)

@@ -18,9 +18,11 @@ from extraction.models import (
     Batch,
     Document,
     ExtractionVersion,
+    ExtractorRule,
     LanguageModel,
     ModelUse,
     Promotion,
+    Removal,
     ReviewSetting,
     Run,
     WorkerConversation,
@@ -32,8 +34,8 @@ pytestmark = pytest.mark.django_db
 
 APPS = {"coverage", "graphctx", "extraction"}
 MODELS = [model for model in admin.site._registry if model._meta.app_label in APPS]
-DELETABLE = {LanguageModel}
-EDITABLE = {LanguageModel, Learner, Chat}
+DELETABLE = {LanguageModel, ExtractorRule}
+EDITABLE = {LanguageModel, ExtractorRule, Learner, Chat}
 
 
 @pytest.fixture(autouse=True)
@@ -62,6 +64,7 @@ def everything() -> None:
     LanguageModel.objects.create(name="lamp", model="m")
     ModelUse.objects.create(batch=done, run=done.run_id, attempt=1, agent="extract-worker", model={}, usage={})
     document = rows.document()
+    Removal.objects.create(what="versions", file_id=document.pk, filename="notes.txt", actor="system")
     Promotion.objects.create(document=document, after=document.primary, actor="system")
     space = EmbeddingSpace.objects.create(
         name="tiny", provider="p", model="m", revision="1", runtime="r", dimension=2, query_format="{}",
@@ -108,7 +111,7 @@ def test_what_the_product_writes_is_not_edited_here(superuser, everything, model
         assert superuser.post(admin_url(model, "change", row.pk), {}).status_code == 403
         assert 'name="_save"' not in superuser.get(admin_url(model, "change", row.pk)).text
     actions = re.findall(r'<option value="(\w+)">', superuser.get(admin_url(model, "changelist")).text)
-    assert "delete_selected" not in actions
+    assert ("delete_selected" in actions) == (model is ExtractorRule)  # a table of settings
 
 
 def test_of_a_chat_only_the_title_changes(superuser):
@@ -144,7 +147,7 @@ def act(client: Client, model: type, action: str, *ids: object, **more: str):
 def test_chats_can_be_extracted_and_aborted(superuser):
     chats = [rows.chat(), rows.chat()]
     done = act(superuser, Chat, "extract_rest", *[chat.pk for chat in chats])
-    assert "2 chats: a run for the rest is queued or running." in done.text
+    assert "2 chats: a run for the rest is queued, running or about to follow one that stops." in done.text
     assert set(Run.objects.values_list("chat", "mode")) == {(chat.pk, "rest") for chat in chats}
     assert "Abort requested for 1 run." in act(superuser, Chat, "abort", chats[0].pk).text
     assert "None of these chats has an active run." in act(superuser, Chat, "abort", chats[0].pk).text

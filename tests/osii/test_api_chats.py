@@ -296,6 +296,7 @@ def test_finish_starts_a_run_when_enough_is_uncovered(ada: Caller, settings: obj
         "mode": "due",
         "status": "queued",
         "worker": "rules",
+        "model": "",
         "attempt": 0,
         "error": "",
         "abort_requested": False,

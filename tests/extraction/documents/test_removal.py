@@ -30,13 +30,13 @@ def versions(extracted) -> list[ExtractionVersion]:
     return [first, second, third, failed]
 
 
-def learned(version: ExtractionVersion, claim: str, *, live: bool = True) -> Proposition:
+def learned(version: ExtractionVersion, claim: str, *, live: bool = True, quote: str = "One") -> Proposition:
     """A proposition whose one piece of evidence was read in this version."""
     learner, _ = Learner.objects.get_or_create(name="Ada")
     proposition = Proposition.objects.create(learner=learner, text=claim, identity=claim, kind="fact")
     Instance.objects.create(
         proposition=proposition, document_id=version.document_id, extraction_id=version.pk, char_start=0, char_end=3,
-        quote="One", speaker="document", live=live,
+        quote=quote, speaker="document", live=live,
     )  # fmt: skip
     return proposition
 
@@ -191,7 +191,9 @@ def test_what_may_not_go(store, versions):
 
 def test_history_and_evidence_outlive_a_needed_version(store, versions):
     first, second, third, _ = versions
-    learned(second, "Something read in the second.")
+    # Read in the second, and its quote stands in the primary too: evidence that is live.
+    text = selectors.primary_text(first.document_id)
+    learned(second, "Something read in the second.", quote=text[:3])
     services.remove_versions(first.document_id, [first.pk, second.pk], "Ada", even_needed=True)
     assert list(Promotion.objects.order_by("created_at").values_list("before_id", "after_id")) == [
         (None, first.pk), (first.pk, third.pk),
