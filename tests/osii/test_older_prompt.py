@@ -120,7 +120,7 @@ def test_what_a_model_used_and_cost_is_on_the_batch_the_run_and_the_chat(staff: 
     assert "6 requests, 8,000 tokens in, 1,000 out" in page
     assert "0.25 USD" in page and "and 1 attempt of unknown price" in page and "m-1 at 127.0.0.1:1" in page
     chat = staff.get(reverse("chat", args=[batch.chat_id])).text
-    assert chat.count("0.25 USD") == 2  # the run's row and the batch's
+    assert chat.count("0.25 USD") == 3  # the chat, the row of its run, and that of its batch
 
 
 def test_the_list_of_chats_can_be_filtered_by_it(staff: Client, outdated: Chat) -> None:
