@@ -141,18 +141,21 @@ def _compared(base: str, parameters: list[Any], wanted: Mapping[str, Wanted]) ->
             f"THEN 22 WHEN o.space_id IS DISTINCT FROM %s THEN 21 ELSE {NOW} END) "
             f"FILTER (WHERE o.kind = %s AND o.method = %s) AS {step}"
         )
-        older.append(f"bool_or(o.kind = %s AND o.method = %s) AS {step}")
+        older.append(f"bool_or(made.{step} IS NOT NULL) AS {step}")
         codes += [one.method_version, one.options_hash, one.prompt_version, one.space_id, one.kind, one.method]
         kinds += [one.kind, one.method]
-    of_methods = f"o.status = 'succeeded' AND ({' OR '.join(['(o.kind = %s AND o.method = %s)'] * len(wanted))})"
+    of_methods = " OR ".join(["(o.kind = %s AND o.method = %s)"] * len(wanted))
     sql = (
-        f"SELECT base.*, {', '.join(selected)} FROM ({base}) base LEFT JOIN (SELECT o.source_extraction_id, "
-        f"{', '.join(nearest)} FROM osii_output o WHERE {of_methods} GROUP BY o.source_extraction_id) made "
-        "ON made.source_extraction_id = base.primary_id LEFT JOIN (SELECT move.document_id, "
-        f"{', '.join(older)} FROM extraction_promotion move JOIN osii_output o ON o.source_extraction_id = move.before_id "
-        f"WHERE move.before_id IS NOT NULL AND {of_methods} GROUP BY move.document_id) older ON older.document_id = base.file_id"
+        f"WITH made AS MATERIALIZED (SELECT o.source_extraction_id, {', '.join(nearest)} FROM osii_output o "
+        f"WHERE o.status = 'succeeded' AND ({of_methods}) GROUP BY o.source_extraction_id) "
+        f"SELECT base.*, {', '.join(selected)} FROM ({base}) base "
+        "LEFT JOIN made ON made.source_extraction_id = base.primary_id "
+        f"LEFT JOIN (SELECT move.document_id, {', '.join(older)} FROM extraction_promotion move "
+        "JOIN made ON made.source_extraction_id = move.before_id WHERE move.before_id IS NOT NULL "
+        "GROUP BY move.document_id) older "
+        "ON older.document_id = base.file_id"
     )
-    return sql, [*parameters, *codes, *kinds, *kinds, *kinds]
+    return sql, [*codes, *kinds, *parameters]
 
 
 REPLACED = (
