@@ -118,7 +118,7 @@ def _table(headings: tuple[str, ...], rows: list[tuple[str, ...]]) -> str:
 
     table = Table(box=SIMPLE_HEAD, pad_edge=False)
     for place, heading in enumerate(headings):
-        table.add_column(heading, overflow="fold", justify="left" if place < 2 else "right")
+        table.add_column(heading, overflow="fold", justify="left" if place < 2 else "right", no_wrap=place < 2)
     for row in rows:
         table.add_row(*map(Text, row))
     out = io.StringIO()

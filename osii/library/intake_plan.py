@@ -1,5 +1,6 @@
 """The plan of an intake: files under the source roots instead of documents. What is known already shows when they are read."""
 
+import zlib
 from collections import Counter
 from dataclasses import dataclass
 
@@ -31,6 +32,7 @@ def make(request: Request) -> IntakePlan:
         total_size=sum(one.size_bytes for one in taken),
         eligible=len(taken),
         blocked=len(found) - len(taken),
+        fingerprint=zlib.crc32("\0".join(f"{one.path} {one.size_bytes}" for one in found).encode()),
     )
     for step in made.steps:
         ready = not step.unready

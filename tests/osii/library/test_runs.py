@@ -361,6 +361,9 @@ def test_an_intake_adds_files_and_does_the_rest(store, write, settings, tmp_path
     })  # fmt: skip
     made = runs.preview(request)
     assert (made.matched, made.eligible, made.blocked) == (2, 1, 1)
+    write("notes/b.bin", b"\0\1\2\3")
+    with pytest.raises(Conflict, match="changed since"):
+        runs.create(request, actor="Ada", plan_id=made.id)
     run, _ = runs.create(request, actor="Ada")
     assert run.items.get(status="blocked").error.startswith("add: no_extractor")
     work(run)
