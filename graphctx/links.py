@@ -11,7 +11,7 @@ from django.db import connection
 from django.db.models import Q, QuerySet
 from django.utils import timezone
 
-from .models import Link, Proposition
+from .models import Link
 
 # Downwards from what changed to all that it supersedes, and for each of those upwards to all that supersedes it.
 REFRESH = """
@@ -58,11 +58,10 @@ ORDER BY up.root, said.at DESC, up.node
 """
 
 
-def links_of(propositions: Iterable[Proposition | UUID]) -> QuerySet[Link]:
-    """The links into and out of these propositions that were not withdrawn, with both ends, oldest first."""
-    ids = [getattr(one, "pk", one) for one in propositions]
-    standing = Link.objects.filter(withdrawn_at__isnull=True)
-    return standing.filter(Q(source__in=ids) | Q(target__in=ids)).select_related("source", "target")
+def in_force(propositions: Iterable[UUID]) -> QuerySet[Link]:
+    """The links into and out of these propositions that were not withdrawn, oldest first."""
+    ids = list(propositions)
+    return Link.objects.filter(Q(source__in=ids) | Q(target__in=ids), withdrawn_at__isnull=True)
 
 
 def refresh_states(ids: Collection[UUID]) -> list[UUID]:

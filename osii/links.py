@@ -5,8 +5,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from uuid import UUID
 
-from django.db.models import Q
-
+from graphctx.links import in_force
 from graphctx.models import Link, Proposition
 
 SEEN_FROM_TARGET = {
@@ -35,9 +34,7 @@ class Relation:
 def links_of(propositions: Iterable[Proposition | UUID]) -> dict[UUID, list[Relation]]:
     """The links in force at each of these propositions, oldest first; one query."""
     found: dict[UUID, list[Relation]] = {getattr(one, "pk", one): [] for one in propositions}
-    ids = list(found)
-    in_force = Link.objects.filter(Q(source__in=ids) | Q(target__in=ids), withdrawn_at__isnull=True)
-    for link in in_force.order_by("created_at", "id"):
+    for link in in_force(found):
         if link.source_id in found:
             found[link.source_id].append(_seen(link, link.type, link.target_id, outgoing=True))
         if link.target_id in found:

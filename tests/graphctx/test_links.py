@@ -87,8 +87,8 @@ def test_links_in_force_are_listed_both_ways_and_withdrawn_ones_are_not(make: Ma
     link(two, one)
     gone = link(three, two, "contradicts")
     assert links.withdraw(Link.objects.filter(pk=gone.pk)) == {two.pk, three.pk}
-    assert [(found.source.text, found.target.text) for found in links.links_of([one])] == [("two", "one")]
-    assert list(links.links_of([three.pk])) == []
+    assert [(found.source.text, found.target.text) for found in links.in_force([one.pk])] == [("two", "one")]
+    assert list(links.in_force([three.pk])) == []
 
 
 def test_invariants_see_a_wrong_state_and_a_circle(make: Make) -> None:
