@@ -3,26 +3,21 @@
 Times are the database's: the clocks of several machines may differ.
 """
 
-import logging
 import os
 import platform
-import threading
 import uuid
 from datetime import timedelta
-from types import TracebackType
 from uuid import UUID
 
 from django.conf import settings
 from django.db import connection
 from django.db.models import F
 from django.db.models.functions import Coalesce, Now
-from django.db.utils import Error
 
 from coverage.queueing import stop_requested
 
+from .heartbeat import Heartbeat
 from .models import Run
-
-logger = logging.getLogger(__name__)
 
 LEAST_SILENCE_SECONDS = 30
 """A transaction in which a worker says nothing for a lease, and at least for this long, is ended by the database."""
@@ -67,48 +62,17 @@ def limit_silence() -> None:
         cursor.execute("SELECT set_config('idle_in_transaction_session_timeout', %s, true)", [f"{silence}s"])
 
 
-class Lease:
-    """Keeps a claimed run's lease alive while its holder works.
-
-    The thread has a database connection of its own, so a long step does not let the lease expire; a process that is
-    killed stops renewing, and the reconciler gives the run to another.
-    """
+class Lease(Heartbeat):
+    """Keeps a claimed run's lease alive while its holder works."""
 
     def __init__(self, run: Run) -> None:
+        super().__init__(f"run {run.pk}")
         self._run_id = run.pk
         self._token = run.attempt_token
-        self._stop = threading.Event()
-        self._lost = threading.Event()
-        self._thread = threading.Thread(target=self._renew_until_stopped, name=f"lease-{run.pk}", daemon=True)
 
-    def __enter__(self) -> "Lease":
-        self._thread.start()
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        self._stop.set()
-        self._thread.join()
-
-    def _renew_until_stopped(self) -> None:
-        try:
-            while not self._stop.wait(settings.EXTRACTION_LEASE_SECONDS / 4):
-                try:
-                    self._renew()
-                except Error as error:
-                    logger.warning("Could not renew the lease of run %s: %s", self._run_id, error)
-                    connection.close()
-        finally:
-            connection.close()
-
-    def _renew(self) -> None:
-        kept = Run.objects.filter(pk=self._run_id, attempt_token=self._token, status=Run.Status.RUNNING).update(
-            heartbeat_at=Now(), lease_expires_at=Now() + lease_length()
-        )
-        if not kept:
-            self._lost.set()
-            self._stop.set()
+    def renew(self) -> int:
+        held = Run.objects.filter(pk=self._run_id, attempt_token=self._token, status=Run.Status.RUNNING)
+        return held.update(heartbeat_at=Now(), lease_expires_at=Now() + lease_length())
 
     def checkpoint(self) -> None:
         """Between steps: raise when the run was aborted or is no longer ours, or this process is to stop."""

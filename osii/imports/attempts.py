@@ -1,25 +1,20 @@
 """One attempt at an import: claimed by one conditional UPDATE, kept alive by a thread, proved before every write."""
 
-import logging
 import os
 import platform
-import threading
 import uuid
 from collections.abc import Sequence
-from types import TracebackType
 from typing import Any
 from uuid import UUID
 
-from django.conf import settings
-from django.db import DatabaseError, connection, transaction
+from django.db import transaction
 from django.db.models import F, QuerySet
 from django.utils import timezone
 
 from coverage.models import Chat
+from extraction.heartbeat import Heartbeat
 from extraction.leases import lease_length
 from osii.models import ChatImport, ImportedChat
-
-logger = logging.getLogger(__name__)
 
 
 class AttemptLost(Exception):
@@ -46,41 +41,20 @@ def claim(import_id: UUID) -> ChatImport | None:
     return ChatImport.objects.get(pk=import_id) if claimed else None
 
 
-class Attempt:
+class Attempt(Heartbeat):
     """Keeps a claimed import's lease alive while its holder works, and writes for it."""
 
     def __init__(self, row: ChatImport) -> None:
+        super().__init__(f"import {row.pk}")
         self._id = row.pk
         self._token = row.attempt_token
-        self._stop = threading.Event()
-        self._thread = threading.Thread(target=self._renew_until_stopped, name=f"import-{row.pk}", daemon=True)
-
-    def __enter__(self) -> "Attempt":
-        self._thread.start()
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        self._stop.set()
-        self._thread.join()
 
     def _held(self) -> QuerySet[ChatImport]:
         return ChatImport.objects.filter(pk=self._id, attempt_token=self._token, status=ChatImport.Status.RUNNING)
 
-    def _renew_until_stopped(self) -> None:
-        """With a connection of its own: one very long conversation does not let the lease expire."""
-        try:
-            while not self._stop.wait(settings.EXTRACTION_LEASE_SECONDS / 4):
-                try:
-                    now = timezone.now()
-                    if not self._held().update(heartbeat_at=now, lease_expires_at=now + lease_length()):
-                        return
-                except DatabaseError as error:
-                    logger.warning("Could not renew the lease of import %s: %s", self._id, error)
-                    connection.close()
-        finally:
-            connection.close()
+    def renew(self) -> int:
+        now = timezone.now()
+        return self._held().update(heartbeat_at=now, lease_expires_at=now + lease_length())
 
     def write(self, conversations: Sequence[ImportedChat] = (), **values: Any) -> None:
         """Write progress and add to the report, if this attempt still holds the import.

@@ -2,26 +2,20 @@
 every write. Times are the database's: the clocks of several machines may differ.
 """
 
-import logging
 import os
 import platform
-import threading
 import uuid
-from types import TracebackType
 from typing import Any
 
-from django.conf import settings
-from django.db import connection, transaction
+from django.db import transaction
 from django.db.models import F, QuerySet
 from django.db.models.functions import Coalesce, Now
-from django.db.utils import Error
 
 from coverage.queueing import stop_requested
-from extraction.leases import LEAST_SILENCE_SECONDS, WorkerStopping, lease_length
+from extraction.heartbeat import Heartbeat
+from extraction.leases import WorkerStopping, lease_length, limit_silence
 
 from .run_models import ProcessingItem, ProcessingRun, ProcessingStep
-
-logger = logging.getLogger(__name__)
 
 
 class ItemLost(Exception):
@@ -60,51 +54,20 @@ def claim(item_id: int) -> ProcessingItem | None:
     return item
 
 
-def silence() -> int:
-    """Seconds after which a transaction in which a worker says nothing is ended."""
-    return max(settings.EXTRACTION_LEASE_SECONDS, LEAST_SILENCE_SECONDS)
-
-
-class Holding:
-    """Keeps a claimed item's lease alive while its holder works, and writes for it.
-
-    The thread has a database connection of its own, so a long step does not let the lease expire; a process that is
-    killed stops renewing, and the reconciler gives the item to another.
-    """
+class Holding(Heartbeat):
+    """Keeps a claimed item's lease alive while its holder works, and writes for it."""
 
     def __init__(self, item: ProcessingItem) -> None:
+        super().__init__(f"item {item.pk}")
         self.item = item
-        self._stop = threading.Event()
-        self._lost = threading.Event()
-        self._thread = threading.Thread(target=self._renew_until_stopped, name=f"item-{item.pk}", daemon=True)
-
-    def __enter__(self) -> "Holding":
-        self._thread.start()
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        self._stop.set()
-        self._thread.join()
 
     def _held(self) -> QuerySet[ProcessingItem]:
         return ProcessingItem.objects.filter(
             pk=self.item.pk, attempt_token=self.item.attempt_token, status=ProcessingItem.Status.RUNNING
         )
 
-    def _renew_until_stopped(self) -> None:
-        try:
-            while not self._stop.wait(settings.EXTRACTION_LEASE_SECONDS / 4):
-                try:
-                    if not self._held().update(heartbeat_at=Now(), lease_expires_at=Now() + lease_length()):
-                        self._lost.set()
-                        return
-                except Error as error:
-                    logger.warning("Could not renew the lease of item %s: %s", self.item.pk, error)
-                    connection.close()
-        finally:
-            connection.close()
+    def renew(self) -> int:
+        return self._held().update(heartbeat_at=Now(), lease_expires_at=Now() + lease_length())
 
     def checkpoint(self) -> None:
         """Between steps, and within long ones: raise when the run rests or stops, the item is no longer ours, or this
@@ -166,7 +129,6 @@ class Holding:
 
         Of a worker that freezes in it, the database ends the session, so that another can take the item.
         """
-        with connection.cursor() as cursor:
-            cursor.execute("SELECT set_config('idle_in_transaction_session_timeout', %s, true)", [f"{silence()}s"])
+        limit_silence()
         if not self._held().select_for_update(no_key=True).exists():
             raise ItemLost(f"item {self.item.pk} is no longer ours")

@@ -7,7 +7,8 @@ from django.db.models.functions import Lower
 
 from coverage.importers.records import MAX_LEARNER
 from coverage.models import Learner
-from coverage.view import MalformedParts, check_storable
+
+from .learner_choice import LearnerChoice
 
 
 class FilesInput(forms.FileInput):
@@ -24,7 +25,7 @@ class FilesField(forms.FileField):
         return [one(file, initial) for file in data] if data else [one(None, initial)]
 
 
-class ImportForm(forms.Form):
+class ImportForm(LearnerChoice):
     """What to import, and whose chats it is. ``learner_name()`` is empty when the files decide."""
 
     submission = forms.UUIDField(widget=forms.HiddenInput(attrs={"autocomplete": "off"}))
@@ -48,21 +49,3 @@ class ImportForm(forms.Form):
             self.fields[name].widget.attrs |= attributes
         self.fields["new_learner"].widget.attrs["autocomplete"] = "off"
         self.fields["dry_run"].widget.attrs |= {"class": "form-check-input", "aria-describedby": "help-dry_run"}
-
-    def clean_new_learner(self) -> str:
-        name = self.cleaned_data["new_learner"].strip()
-        try:
-            check_storable(name, "the name")
-        except MalformedParts as error:
-            raise forms.ValidationError(str(error)) from None
-        return name
-
-    def clean(self) -> dict[str, Any]:
-        values = super().clean() or {}
-        if values.get("learner") and values.get("new_learner"):
-            self.add_error("new_learner", "Choose a learner or name a new one, not both.")
-        return values
-
-    def learner_name(self) -> str:
-        chosen = self.cleaned_data["learner"]
-        return chosen.name if chosen else self.cleaned_data["new_learner"]

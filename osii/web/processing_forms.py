@@ -8,7 +8,6 @@ from django.http import QueryDict
 
 from coverage.importers.records import MAX_LEARNER
 from coverage.models import Learner
-from coverage.view import MalformedParts, check_storable
 from extraction.documents.extractors import registry
 from extraction.documents.ids import is_file_id
 from extraction.documents.services import MAKE_PRIMARY, SAVE_VARIANT
@@ -17,6 +16,7 @@ from osii.library.requests import CHOSEN, REPROCESS
 from osii.models import Collection, OutputKind
 
 from .documents.listing import TYPES, mimes
+from .learner_choice import LearnerChoice
 
 POLICIES = (
     (MAKE_PRIMARY, "Make it primary and preserve the previous version"),
@@ -83,7 +83,7 @@ class StepsForm(forms.Form):
         }
 
 
-class IntakeForm(StepsForm):
+class IntakeForm(LearnerChoice, StepsForm):
     """What is done with files that are added, and whose they are. Their text is extracted in any case."""
 
     learner = forms.ModelChoiceField(
@@ -91,24 +91,6 @@ class IntakeForm(StepsForm):
     )
     new_learner = forms.CharField(required=False, max_length=MAX_LEARNER, label="Or a new learner")
     path = forms.CharField(required=False, max_length=4000, label="Path on the server")
-
-    def clean_new_learner(self) -> str:
-        name = self.cleaned_data["new_learner"].strip()
-        try:
-            check_storable(name, "the name")
-        except MalformedParts as error:
-            raise forms.ValidationError(str(error)) from None
-        return name
-
-    def clean(self) -> dict[str, Any]:
-        values = super().clean() or {}
-        if values.get("learner") and values.get("new_learner"):
-            self.add_error("new_learner", "Choose a learner or name a new one, not both.")
-        return values
-
-    def learner_name(self) -> str:
-        chosen = self.cleaned_data["learner"]
-        return chosen.name if chosen else self.cleaned_data["new_learner"]
 
     def intake_fields(self, paths: list[str]) -> dict[str, Any]:
         return self.request_fields() | {

@@ -4,8 +4,7 @@ from typing import Any
 from uuid import UUID
 
 from django.contrib import messages
-from django.core.exceptions import TooManyFilesSent
-from django.http import HttpResponse, UnreadablePostError
+from django.http import HttpResponse
 from django.shortcuts import get_object_or_404, redirect, render
 from django.urls import reverse
 from django.views.decorators.csrf import csrf_exempt, csrf_protect
@@ -19,12 +18,12 @@ from osii.web.access import PageRequest, staff_action
 from osii.web.import_forms import ImportForm
 from osii.web.import_state import state_context
 from osii.web.paging import page_of
+from osii.web.uploading import NO_ROOM, receive
 
 PERMISSION = "osii.add_chatimport"
 CONVERSATIONS_PER_PAGE = 100
-NO_ROOM = "The server could not keep the files: its disk may be full. Nothing was imported."
+NOTHING = "Nothing was imported."
 TOO_MANY = "More than 1,000 files at once. Zip the folder and upload the archive."
-INCOMPLETE = "The upload broke off before it was complete. Nothing was imported."
 
 
 @require_safe
@@ -52,21 +51,8 @@ def import_create(request: PageRequest) -> HttpResponse:
     """Take an upload. Who may send one is known before its body is read; its token is checked as soon as it is."""
     if request.method != "POST":
         return redirect("imports")
-    handler = uploads.ImportUploadHandler(request)
-    request.upload_handlers = [handler]
-    try:
-        _ = request.POST
-    except TooManyFilesSent:
-        return _refused(request, TOO_MANY, 413)
-    except UnreadablePostError:
-        return _refused(request, INCOMPLETE, 400)
-    except OSError:
-        return _refused(request, NO_ROOM, 507)
-    if handler.refusal:
-        return _refused(request, handler.refusal, 413)
-    # The form's last field: a body that broke off looks like one with fewer files and nothing ticked.
-    if request.POST.get("complete") != "yes":
-        return _refused(request, INCOMPLETE, 400)
+    if refusal := receive(request, nothing=NOTHING, too_many=TOO_MANY):
+        return _refused(request, refusal.reason, refusal.status)
     return _create(request)
 
 
@@ -85,7 +71,7 @@ def _create(request: PageRequest) -> HttpResponse:
             submission=values["submission"],
         )
     except OSError:
-        return _refused(request, NO_ROOM, 507)
+        return _refused(request, f"{NO_ROOM} {NOTHING}", 507)
     if not made:
         messages.info(request, "These files were already uploaded with this form; this is their import.")
     return redirect("import", import_id=row.pk)
@@ -147,7 +133,7 @@ def import_repeat(request: PageRequest, import_id: UUID) -> HttpResponse:
         messages.error(request, "The files of this import are not kept any more. Upload them again.")
         return redirect("import", import_id=row.pk)
     except OSError:
-        messages.error(request, NO_ROOM)
+        messages.error(request, f"{NO_ROOM} {NOTHING}")
         return redirect("import", import_id=row.pk)
     return redirect("import", import_id=again.pk)
 

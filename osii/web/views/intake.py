@@ -6,8 +6,7 @@ from uuid import UUID
 
 from django.conf import settings
 from django.contrib import messages
-from django.core.exceptions import TooManyFilesSent
-from django.http import HttpResponse, QueryDict, UnreadablePostError
+from django.http import HttpResponse, QueryDict
 from django.shortcuts import redirect, render
 from django.urls import reverse
 from django.views.decorators.csrf import csrf_exempt, csrf_protect
@@ -24,14 +23,14 @@ from osii.library.requests import BadRequest, Conflict, Request
 from osii.web.access import PageRequest, staff_action
 from osii.web.paging import page_of
 from osii.web.processing_forms import IntakeForm
+from osii.web.uploading import NO_ROOM, receive
 
 from .document import PROCESS
 
-NO_ROOM = "The server could not keep the files: its disk may be full. Nothing was added."
+NOTHING = "Nothing was added."
 TOO_MANY = (
     "More than 1,000 files at once. Upload them in parts, or add a folder by its path or with manage.py add_files."
 )
-INCOMPLETE = "The upload broke off before it was complete. Nothing was added."
 GONE = "These files are not kept any more: they were added, or nobody decided on them for a week. Upload them again."
 FILES_PER_PAGE = 200
 USUAL = {"chunks": True, "embeddings": True}
@@ -67,21 +66,8 @@ def intake_upload(request: PageRequest) -> HttpResponse:
     """Take files. Who may send some is known before the body is read; its token is checked as soon as it is."""
     if request.method != "POST":
         return redirect("intake")
-    handler = uploads.ImportUploadHandler(request)
-    request.upload_handlers = [handler]
-    try:
-        _ = request.POST
-    except TooManyFilesSent:
-        return _refused(request, TOO_MANY, 413)
-    except UnreadablePostError:
-        return _refused(request, INCOMPLETE, 400)
-    except OSError:
-        return _refused(request, NO_ROOM, 507)
-    if handler.refusal:
-        return _refused(request, handler.refusal, 413)
-    # The form's last field: a body that broke off looks like one with fewer files and nothing ticked.
-    if request.POST.get("complete") != "yes":
-        return _refused(request, INCOMPLETE, 400)
+    if refusal := receive(request, nothing=NOTHING, too_many=TOO_MANY):
+        return _refused(request, refusal.reason, refusal.status)
     return _keep(request)
 
 
@@ -99,7 +85,7 @@ def _keep(request: PageRequest) -> HttpResponse:
     try:
         kept = staging.keep(files, by=request.user.get_username(), options=_options(request.POST))
     except OSError:
-        return _refused(request, NO_ROOM, 507)
+        return _refused(request, f"{NO_ROOM} {NOTHING}", 507)
     return redirect("intake-uploaded", upload_id=kept.id)
 
 
@@ -198,7 +184,7 @@ def intake_confirm(request: PageRequest) -> HttpResponse:
         messages.error(request, f"Nothing was started: {error}.")
         return redirect("intake")
     except OSError:
-        messages.error(request, NO_ROOM)
+        messages.error(request, f"{NO_ROOM} {NOTHING}")
         return redirect("intake")
     return _started(request, done)
 
