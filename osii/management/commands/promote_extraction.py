@@ -9,7 +9,7 @@ from coverage.view import MalformedParts, check_storable
 from extraction.documents import services
 from extraction.documents.errors import DocumentError
 from extraction.documents.ids import check_file_id
-from extraction.models import Document
+from extraction.models import Document, ExtractionVersion
 from osii.actors import command_actor
 from osii.console import Command as OsiiCommand
 
@@ -38,11 +38,13 @@ class Command(OsiiCommand):
 
     def run(self, **options: Any) -> None:
         file_id, extraction_id = options["file_id"], options["extraction_id"]
-        if options["take_back"] == (extraction_id is not None):
-            self.fail("name either the version to promote or --take-back")
+        if options["take_back"] and extraction_id is not None:
+            self.fail("name the version to promote or --take-back, not both")
         try:
             check_storable(options["reason"], "--reason")
             document = Document.objects.filter(pk=check_file_id(file_id)).first()
+            if extraction_id is None and not options["take_back"]:
+                self.fail(f"name the version to promote, or --take-back. {_choices(document)}")
             how = {
                 "actor": command_actor(),
                 "reason": options["reason"],
@@ -64,6 +66,14 @@ class Command(OsiiCommand):
             "created_at": promotion.created_at,
         }
         self.result(data, _render)
+
+
+def _choices(document: Document | None) -> str:
+    if document is None:
+        return "There is no such document."
+    versions = document.versions.filter(status=ExtractionVersion.Status.SUCCEEDED).order_by("created_at", "pk")
+    names = [f"{pk} (primary)" if pk == document.primary_id else pk for pk in versions.values_list("pk", flat=True)]
+    return f"Versions that can be: {', '.join(names)}." if names else "It has no succeeded version."
 
 
 def _expected(given: str | None) -> str | EllipsisType | None:

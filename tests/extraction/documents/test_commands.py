@@ -304,7 +304,8 @@ def test_removing_a_document_from_the_command(store, extracted):
 def test_taking_a_promotion_back(store, extracted):
     text = extracted()
     upper = services.extract(text.document_id, "upper")
-    assert "not both" in run("promote_extraction", text.document_id)[1]
+    neither = run("promote_extraction", text.document_id)[1]
+    assert neither.endswith(f"Versions that can be: {text.pk}, {upper.pk} (primary).")
     assert "not both" in run("promote_extraction", text.document_id, upper.pk, "--take-back")[1]
     data, _ = run_json("promote_extraction", text.document_id, "--take-back", "--expect", upper.pk)
     assert (data["before"], data["after"], data["changed"]) == (upper.pk, text.pk, True)
