@@ -1,7 +1,6 @@
 """The main job on the sample chats and documents, from import to context, as one report."""
 
-import shutil
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any
@@ -13,25 +12,21 @@ from coverage.importers.load import ChatReport, Report, import_paths
 from coverage.importers.records import Problem
 from coverage.models import Chat, Learner
 from extraction import runs
-from extraction.documents import services as documents
-from extraction.documents.errors import DocumentError
-from extraction.models import Batch, Document, ExtractionVersion, Resolution, Run
+from extraction.models import Batch, Document, Resolution, Run
 from extraction.reconcile import recover_chat
 from extraction.selectors import coverage_of_chats
 from extraction.services import request_run
 from graphctx.models import Proposition
 from graphctx.selection import select
+from osii import demo_library as library
+from osii.demo_library import Step
 
 SAMPLES = Path(__file__).resolve().parent / "samples"
 LEARNER = "Sample learner"
 TOPIC = "Planning a heat pump for an old house"
 BUDGET = 1024
-VARIANT_OPTIONS = {"encoding": "utf-8"}
-SHOWN_FORMATS = ("inspecting*.pdf", "*.docx", "*.xlsx", "*.html")  # text recognition would take longer than all else
 EXAMPLES = 12
 """Propositions shown with their quotes; the report counts all."""
-
-Step = Callable[[str], None]
 
 
 def run_demo(say: Step) -> dict[str, Any]:
@@ -43,17 +38,21 @@ def run_demo(say: Step) -> dict[str, Any]:
     say("Reading what is uncovered")
     batches = list(_extract(before["chats"], say))
     say("Adding the sample documents")
-    library = _add_documents(learner)
-    say("Asking what this learner knows")
+    added = library.add(SAMPLES / "documents", learner)
+    say("Processing them: search chunks, vectors, summaries, keywords, propositions")
+    processing = library.process([row["file_id"] for row in added["documents"] if "file_id" in row], say)
+    say("Asking what this learner knows, and searching the documents")
     return {
         "imported": imported,
         "coverage_before": before["totals"],
         "extraction": _extraction(batches),
         "coverage_after": _coverage(learner)["totals"],
         "propositions": _propositions(batches),
-        "documents": library,
+        "documents": added,
+        "processing": processing,
         "context": {"topic": TOPIC, "learner": LEARNER} | select(learner, TOPIC, BUDGET).to_dict(),
-        "nothing_to_do": not before["totals"]["uncovered_tokens"],
+        "search": library.search(LEARNER),
+        "nothing_to_do": not (batches or processing["run"] or library.changed(added)),
     }
 
 
@@ -115,15 +114,17 @@ def _propositions(batches: list[Batch]) -> dict[str, Any]:
     if ids:
         rows = rows.filter(instances__batch__in=ids).distinct()
     chosen = _spread(list(rows.prefetch_related("instances__chat").order_by("created_at")))
-    return {"total": total, "examples": [_example(proposition) for proposition in chosen]}
+    read = {instance.document_id for proposition in chosen for instance in proposition.instances.all()} - {""}
+    names = dict(Document.objects.filter(pk__in=read).values_list("pk", "filename"))
+    return {"total": total, "examples": [_example(proposition, names) for proposition in chosen]}
 
 
 def _spread(propositions: list[Proposition]) -> list[Proposition]:
-    """The first of each (kind, chat), round by round, so that no chat and no kind fills the list."""
+    """The first of each (kind, source), round by round, so that no chat and no kind fills the list."""
     groups: dict[tuple[str, Any], list[Proposition]] = {}
     for proposition in propositions:
         instance = proposition.instances.all()[0]
-        groups.setdefault((proposition.kind, instance.chat_id), []).append(proposition)
+        groups.setdefault((proposition.kind, instance.chat_id or instance.document_id), []).append(proposition)
     chosen: list[Proposition] = []
     while groups and len(chosen) < EXAMPLES:
         for key in list(groups)[: EXAMPLES - len(chosen)]:
@@ -133,7 +134,7 @@ def _spread(propositions: list[Proposition]) -> list[Proposition]:
     return chosen
 
 
-def _example(proposition: Proposition) -> dict[str, Any]:
+def _example(proposition: Proposition, names: Mapping[str, str]) -> dict[str, Any]:
     return {
         "proposition_id": str(proposition.pk),
         "kind": proposition.kind,
@@ -144,77 +145,10 @@ def _example(proposition: Proposition) -> dict[str, Any]:
                 "speaker": instance.speaker,
                 "level": instance.level,
                 "chat": instance.chat.title if instance.chat else None,
+                "document": names.get(instance.document_id),
                 "message_id": instance.message_id,
                 "position": instance.position,
             }
             for instance in proposition.instances.all()
         ],
-    }
-
-
-def _add_documents(learner: Learner) -> dict[str, Any]:
-    """Extract each sample document, one path with two contents among them; then a second version of the first document
-    is saved beside its primary and promoted.
-    """
-    rows = [_document(path, learner) for path in sorted((SAMPLES / "documents").glob("*.*"))]
-    rows += [
-        _document(path, learner)
-        for kind in SHOWN_FORMATS
-        for path in sorted((SAMPLES / "documents" / "formats").glob(kind))
-    ]
-    rows += [_document(path, learner) for path in map(_revised, (SAMPLES / "documents" / "revised").glob("*.*"))]
-    return {"documents": rows, "promoted": _promote_another(rows)}
-
-
-def _document(path: Path, learner: Learner) -> dict[str, Any]:
-    try:
-        outcome = documents.add_file(path, learner)
-        added = {"file": path.name, "file_id": outcome.file_id, "status": outcome.status, "replaces": outcome.replaces}
-        return added | _in_force(outcome.file_id)
-    except DocumentError as error:
-        return {"file": path.name, "status": "failed", "error": str(error)}
-
-
-def _revised(path: Path) -> Path:
-    """A copy of the document that was added with its first content and now has its revised one."""
-    source = settings.OSII_HOME / "demo" / path.name
-    if not source.exists():
-        source.parent.mkdir(parents=True, exist_ok=True)
-        shutil.copy(SAMPLES / "documents" / path.name, source)
-        documents.add_file(source)
-    shutil.copy(path, source)
-    return source
-
-
-def _in_force(file_id: str) -> dict[str, Any]:
-    """The document's primary version, extracted now if it has none."""
-    version = Document.objects.get(pk=file_id).primary
-    extracted = version is None
-    if version is None:
-        version = documents.extract(file_id, actor="demo")
-    return {
-        "extraction_id": version.pk,
-        "extraction_status": version.status,
-        "extracted_now": extracted,
-        "characters": version.text_chars,
-        "error": version.error,
-    }
-
-
-def _promote_another(rows: list[dict[str, Any]]) -> dict[str, Any] | None:
-    """Save another version of the first document beside its primary, then make it primary: both stay readable."""
-    row = next((row for row in rows if row.get("extraction_status") == ExtractionVersion.Status.SUCCEEDED), None)
-    if row is None:
-        return None
-    variant = documents.extract(row["file_id"], policy=documents.SAVE_VARIANT, options=VARIANT_OPTIONS, actor="demo")
-    moved = row["extraction_id"] != variant.pk
-    if moved:
-        seen = row["extraction_id"]
-        documents.promote(row["file_id"], variant.pk, "demo", "shows a promotion", expected_primary=seen)
-    return {
-        "file": row["file"],
-        "file_id": row["file_id"],
-        "before": row["extraction_id"] if moved else None,
-        "primary_id": variant.pk,
-        "moved": moved,
     }

@@ -57,6 +57,8 @@ class RulesWorker:
         turns = turns_of(items)
         texts = texts_of(turns)
         found = find_claims(turns, overview.get("language"), checkpoint)
+        if "document" in overview and any(text != text.upper() for text in texts.values()):
+            found = [draft for draft in found if not _is_title(draft)]
         calls = calls_for(chosen(found), texts)
         if "document" in overview:
             calls = [_of_document(fields) for fields in calls]
@@ -70,6 +72,11 @@ class RulesWorker:
                 continue
         checkpoint()
         tools.finish_extraction(len(staged), _reason(items, turns, len(staged), left_out))
+
+
+def _is_title(draft: Draft) -> bool:
+    """Whether a claim stands in capitals alone, as plain text marks its headings."""
+    return all(one.quote == one.quote.upper() != one.quote.lower() for one in draft.evidence)
 
 
 def _of_document(fields: dict[str, Any]) -> dict[str, Any]:

@@ -2,7 +2,7 @@
 
 import re
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -17,11 +17,15 @@ DAMPING = 0.85
 ROUNDS = 60
 SHORTEST, LONGEST = 25, 600
 TOO_ALIKE = 0.6
+_LINE = re.compile(r"[^\s|][^\n\f]*[^\s|]")
 _WORD = re.compile(r"\w{2,}")
 
 
 class Extractive(Method):
-    """LexRank: sentences are ranked by a walk over how alike they are (tf-idf cosine), near repeats left out."""
+    """LexRank: sentences are ranked by a walk over how alike they are (tf-idf cosine), near repeats left out.
+
+    Of a text without a whole sentence, a table or a list of short entries, the lines take their place.
+    """
 
     kind = OutputKind.SYNTHESIS
     name = "extractive"
@@ -32,8 +36,9 @@ class Extractive(Method):
     def make(self, source: Source, options: Mapping[str, Any]) -> Made:
         source.checkpoint()
         found = [one for one in sentences(source.text, source.language) if SHORTEST <= len(one.text) <= LONGEST]
+        found = found or list(_lines(source.text))
         if not found:
-            raise OutputFailed("no_sentences", "the text has no whole sentence to choose from")
+            raise OutputFailed("no_sentences", "the text has neither a sentence nor a line to choose from")
         compared = found[:: -(-len(found) // MOST_SENTENCES)]
         source.checkpoint()
         best = _best(compared, options["sentences"])
@@ -44,6 +49,13 @@ class Extractive(Method):
             content={"sentences": spans, "language": source.language},
             counts={"sentences": len(best), "of": len(found), "compared": len(compared)},
         )
+
+
+def _lines(text: str) -> Iterator[Sentence]:
+    for match in _LINE.finditer(text):
+        start, end = match.span()
+        end = min(end, start + LONGEST)
+        yield Sentence(start, end, text[start:end])
 
 
 def _best(found: Sequence[Sentence], wanted: int) -> list[Sentence]:

@@ -5,7 +5,14 @@ from pathlib import Path
 
 import pytest
 
-from osii import demo
+from osii import demo, demo_library
+from osii.library import runs
+from osii.library.requests import Request, Scope
+from osii.management.commands.demo import _render
+from osii.models import ProcessingRun
+from tests.extraction.documents.conftest import add, bad_extractors, extracted, store, write
+
+__all__ = ["add", "bad_extractors", "extracted", "store", "write"]
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
@@ -34,15 +41,41 @@ def test_the_demo_reads_once_and_the_second_time_nothing(
     first = demo.run_demo(lambda _line: None)
     assert first["imported"]["messages_added"] == 10
     assert first["extraction"]["batches"] == 1
-    assert first["propositions"]["total"] == first["extraction"]["propositions_new"] > 0
+    claims = sum(sum(row["claims"].values()) for row in first["processing"]["results"])
+    assert first["propositions"]["total"] == first["extraction"]["propositions_new"] + claims > claims > 0
     assert first["coverage_after"]["uncovered_tokens"] == 0
     one, two = first["documents"]["documents"]
     assert two["replaces"] == one["file_id"]
     assert first["documents"]["promoted"]["moved"]
     assert first["context"]["count"] > 0
+    assert first["processing"]["status"] == "succeeded"
+    assert [step["step"] for step in first["processing"]["steps"] if step["succeeded"] == 2] == [
+        "chunks", "embeddings", "synthesis", "enrichment", "propositions",
+    ]  # fmt: skip
+    assert [row["file"] for row in first["processing"]["results"]] == ["notes.md", "notes.md"]
+    assert "heat pump" in first["search"]["results"][0]["snippet"]
+    told = "\n".join(_render(first))
+    assert "Search in the documents" in told
+    assert "changed nothing" not in told
 
     second = demo.run_demo(lambda _line: None)
     assert (second["nothing_to_do"], second["extraction"]["batches"]) == (True, 0)
     assert second["imported"]["messages_added"] == 0
     assert not any(row["extracted_now"] for row in second["documents"]["documents"])
     assert not second["documents"]["promoted"]["moved"]
+    assert second["processing"]["run"] is None
+    assert second["processing"]["results"] == first["processing"]["results"]
+    assert ProcessingRun.objects.count() == 1
+    assert "Everything was there already: this run changed nothing." in _render(second)
+
+
+def test_a_run_that_a_demo_left_is_gone_on_with(extracted, write) -> None:
+    document = extracted("notes.md", "A heat pump needs a low flow temperature to run well.\n").document
+    left, _ = runs.create(Request(scope=Scope(file_ids=(document.pk,)), build_chunks=True), actor=demo_library.ACTOR)
+    runs.pause(left.pk)
+    told: list[str] = []
+    done = demo_library.process([document.pk], told.append)
+    left.refresh_from_db()
+    assert left.status == "succeeded"
+    assert told == ["  notes.md", "  notes.md"]
+    assert next(step for step in done["steps"] if step["step"] == "chunks")["current"] == 1

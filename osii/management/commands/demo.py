@@ -10,7 +10,7 @@ from osii.demo import run_demo
 class Command(OsiiCommand):
     help = (
         "Run the main job on the sample chats and documents: import, extract, report, add documents, promote a version, "
-        "and ask what the learner knows about a topic. A second run finds nothing to read and says so."
+        "process them, ask what the learner knows about a topic, and search. A second run finds nothing to do and says so."
     )
 
     def run(self, **options: Any) -> None:
@@ -19,7 +19,7 @@ class Command(OsiiCommand):
         except EmbeddingError as error:
             self.fail(str(error))
         self.result(data, _render)
-        if data["imported"]["problems"] or data["extraction"]["failed_batches"]:
+        if data["imported"]["problems"] or data["extraction"]["failed_batches"] or data["processing"]["failed"]:
             self.fail("the demo met problems; they are in the report above")
 
 
@@ -29,8 +29,11 @@ def _render(data: dict[str, Any]) -> list[str]:
         *_extraction(data),
         *_propositions(data),
         *_documents(data["documents"]),
+        *_processing(data["processing"]),
         *_context(data["context"]),
+        *_search(data["search"]),
         "",
+        *(["Everything was there already: this run changed nothing.", ""] if data["nothing_to_do"] else []),
         "Next: `make run` opens the dashboard on these chats; `.venv/bin/python manage.py help` lists the commands.",
     ]
 
@@ -58,7 +61,7 @@ def _fraction(totals: dict[str, int]) -> str:
 def _extraction(data: dict[str, Any]) -> list[str]:
     work = data["extraction"]
     lines = _title("Extraction")
-    if data["nothing_to_do"]:
+    if not data["coverage_before"]["uncovered_tokens"]:
         return [*lines, "Nothing is uncovered: no batch was run and nothing was read again."]
     lines.append(
         f"{work['batches']} batches read {work['tokens_read']:,} tokens and staged {work['candidates_staged']} candidates: "
@@ -79,11 +82,15 @@ def _propositions(data: dict[str, Any]) -> list[str]:
         lines.append(f"• {example['text']}  [{example['kind'].replace('_', ' ')}]")
         for item in example["evidence"][:2]:
             level = f", {item['level'].replace('_', ' ')}" if item["level"] else ""
-            quote = " ".join(item["quote"].split())
-            quote = quote if len(quote) <= 160 else quote[:159] + "…"
-            lines.append(f"    “{quote}”")
-            lines.append(f"    {item['speaker']}{level} — {item['chat']}, message {item['position']}")
+            where = f"{item['chat']}, message {item['position']}" if item["chat"] else item["document"]
+            lines.append(f"    “{_short(item['quote'])}”")
+            lines.append(f"    {item['speaker']}{level} — {where}")
     return lines
+
+
+def _short(text: str, most: int = 160) -> str:
+    line = " ".join(text.split())
+    return line if len(line) <= most else line[: most - 1] + "…"
 
 
 def _documents(library: dict[str, Any]) -> list[str]:
@@ -103,6 +110,36 @@ def _documents(library: dict[str, Any]) -> list[str]:
     elif moved:
         lines.append(f"{moved['file']}: version {moved['primary_id']} was promoted by an earlier run.")
     return lines
+
+
+def _processing(work: dict[str, Any]) -> list[str]:
+    lines = _title("Processing")
+    if work["run"] is None:
+        lines.append("Every output is current: no run was started and nothing was made again.")
+    else:
+        lines.append(f"Run {work['run']} {work['status']}:")
+        for step in work["steps"]:
+            told = [f"{step[name]} {name}" for name in ("succeeded", "current", "failed") if step[name]]
+            told += [f"{count} blocked ({reason})" for reason, count in step["blocked"].items()]
+            lines.append(f"  {step['step']:<12}  {step['method']:<12}  {', '.join(told)}")
+    lines += [f"  failed: {one['file']}: {one['error']}" for one in work["failed"]]
+    for row in work["results"]:
+        claims = sum(row.get("claims", {}).values())
+        told = [f"{row.get('chunks', 0)} chunks", *([f"{claims} claims read into the graph"] if claims else [])]
+        lines.append(f"{row['file']}: {', '.join(told)}; {', '.join(row.get('keywords', []))}")
+        if row.get("summary"):
+            lines.append(f"    “{_short(row['summary'])}”")
+    return lines
+
+
+def _search(found: dict[str, Any]) -> list[str]:
+    lines = _title(f"Search in the documents: “{found['query']}”")
+    lines += [f"({note})" for note in found["notes"]]
+    for one in found["results"]:
+        page = f", page {one['page']}" if one["page"] else ""
+        lines.append(f"{one['score']:.4f}  {one['filename']}{page}, {one['char_start']}–{one['char_end']}")
+        lines.append(f"    “{one['snippet']}”")
+    return lines or ["Nothing was found."]
 
 
 def _context(context: dict[str, Any]) -> list[str]:

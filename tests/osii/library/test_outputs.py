@@ -72,6 +72,15 @@ def test_a_sentence_over_several_lines_of_a_quotation_is_one():
     assert one.line == "The mean of the remaining eleven is 249.8 ms."
 
 
+def test_lines_stand_for_the_sentences_of_a_table(extracted):
+    document = extracted("readings.md", "# Readings\n\n| Month | Heat |\n|---|---|\n| May | 12 |\n").document
+    made = outputs.make(document.pk, "synthesis")
+    text = selectors.primary_text(document.pk)
+    assert made.status == "succeeded"
+    assert "Month | Heat" in made.text
+    assert all(text[one["char_start"] : one["char_end"]] == one["text"] for one in made.content["sentences"])
+
+
 def test_vectors_are_of_the_chosen_chunks_in_the_active_space(document):
     made = outputs.make(document.pk, "embeddings")
     chunks = Output.objects.get(kind="chunks")

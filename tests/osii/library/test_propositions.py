@@ -112,6 +112,14 @@ def test_orders_in_a_document_stay_text(extracted):
     assert not Candidate.objects.filter(claim__icontains="previous instructions").exists()
 
 
+def test_a_title_in_capitals_is_no_claim(extracted):
+    text = "A CHECKLIST FOR AN AIR-TO-WATER HEAT PUMP\n\nA heat pump needs a low flow temperature to run well.\n"
+    document = extracted("plain.txt", text).document
+    Document.objects.filter(pk=document.pk).update(learner=get_or_create_learner("Ada"))
+    assert outputs.make(document.pk, "propositions").status == "succeeded"
+    assert [one.text for one in Proposition.objects.all()] == ["A heat pump needs a low flow temperature to run well."]
+
+
 def test_a_document_without_a_learner_feeds_search_only(document):
     with pytest.raises(MethodRefused) as refused:
         outputs.make(document.pk, "propositions")
