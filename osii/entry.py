@@ -31,7 +31,20 @@ NO_DATABASE = {
 RAISED_AGAIN_SECONDS = 0.5
 # These look after the servers and tables themselves, or must see them as they are.
 OWN_START = {"up", "doctor"}
-NO_MIGRATION = {"migrate", "showmigrations", "sqlmigrate", "sqlflush", "dbshell", "inspectdb", "flush", "work", "test"}
+NO_MIGRATION = {
+    "migrate",
+    "showmigrations",
+    "sqlmigrate",
+    "sqlflush",
+    "dbshell",
+    "inspectdb",
+    "flush",
+    "work",
+    "test",
+    "restore",
+}
+# Everything else waits for the end of a restore.
+DURING_RESTORE = {"restore", "doctor", "dbshell"}
 
 
 def main(argv: Sequence[str]) -> int:
@@ -70,7 +83,10 @@ def _run(argv: list[str]) -> None:
         return
     _end_on_signals()
     from osii import services
+    from osii.care import marker
 
+    if name not in DURING_RESTORE:
+        marker.refuse_to_start()
     try:
         if name not in OWN_START:
             services.prepare(migrate=name not in NO_MIGRATION)

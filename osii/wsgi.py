@@ -7,6 +7,8 @@ from django.core.wsgi import get_wsgi_application
 os.environ.setdefault("DJANGO_SETTINGS_MODULE", "osii.settings")
 
 from osii import embedded
+from osii.care import marker
 
+marker.refuse_to_start()
 embedded.ensure()
 application = get_wsgi_application()

@@ -48,7 +48,7 @@ def remove_document(file_id: str, actor: str, reason: str = "") -> Removal:
         removal.save(force_insert=True)
         return removal
 
-    with store.lock(check_file_id(file_id)):
+    with store.removals(), store.lock(check_file_id(file_id)):
         return _carry_out(store, file_id, None, erase)
 
 
@@ -73,7 +73,7 @@ def remove_versions(
         removal.save(force_insert=True)
         return removal
 
-    with store.lock(check_file_id(file_id)):
+    with store.removals(), store.lock(check_file_id(file_id)):
         removal = _carry_out(store, file_id, list(extraction_ids), erase)
         for _ in mirror.sync(store, file_id):
             pass

@@ -9,11 +9,13 @@
     objects/<file_id>/removing.json         only while something of the document is being removed: what, and by which record
     tmp/                                    unfinished work, on the same file system; each entry locked by its owner
     locks/<xx>.lock                         one lock per first two hex digits of the file id
+    locks/removals.lock                     shared by whoever removes something, alone for a backup
 
 Paths are built from checked ids only. Whoever changes something under ``objects/<file_id>`` holds `lock(file_id)`.
 """
 
 import contextlib
+import fcntl
 import os
 import platform
 import shutil
@@ -34,6 +36,8 @@ from .ids import check_extraction_id, check_file_id, is_file_id
 
 PRIVATE = 0o700
 LOCK_SECONDS = 60.0
+REMOVAL_SECONDS = 10.0
+"""How long a removal waits for a backup to end, and a backup for removals: a page waits for it."""
 GRACE_SECONDS = 60.0
 """Younger entries of tmp/ are left alone: their owner may be about to lock them."""
 ROOT, META, INDEX, SOURCE, VERSIONS, IN_USE, REMOVING = (
@@ -158,6 +162,26 @@ class Store:
             yield
         finally:
             lock.release()
+
+    @contextlib.contextmanager
+    def removals(self, *, stopped: bool = False) -> Iterator[None]:
+        """While something is removed, any number at once; or, ``stopped``, while nothing may be: a backup copies what the
+        database named at one moment. Taken before a document's lock. Raises StoreError when the other kind lasts."""
+        descriptor = os.open(self.locks / "removals.lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+        deadline = time.monotonic() + REMOVAL_SECONDS
+        try:
+            while True:
+                try:
+                    fcntl.flock(descriptor, (fcntl.LOCK_EX if stopped else fcntl.LOCK_SH) | fcntl.LOCK_NB)
+                    break
+                except OSError:
+                    if time.monotonic() > deadline:
+                        what = "documents are being removed" if stopped else "a backup is being made"
+                        raise StoreError("store_busy", f"{what}: try again when that has ended") from None
+                    time.sleep(0.05)
+            yield
+        finally:
+            os.close(descriptor)
 
     @contextlib.contextmanager
     def temporary(self) -> Iterator[Path]:
