@@ -37,6 +37,7 @@ PAGES = {
     "one document, text": "/documents/{document}/",
     "one document, extractions": "/documents/{document}/?tab=extractions",
     "one document, outputs": "/documents/{document}/?tab=outputs",
+    "one document, lineage": "/documents/{document}/?tab=lineage",
     "activity": "/activity/",
 }
 
@@ -57,10 +58,10 @@ SELECT pg_temp.file_id(n), CASE WHEN n % 3 = 0 THEN pg_temp.made_id(1 + n % 20) 
        now() - n * interval '1 minute'
 FROM generate_series(1, {documents}) n;
 
-INSERT INTO extraction_documentsource (document_id, path, seen_at)
-SELECT pg_temp.file_id(n), '/library/shelf-' || n % 100 || '/report-' || (n - n % 200 / 199) || '.md',
-       now() - n * interval '1 minute'
-FROM generate_series(1, {documents}) n;
+INSERT INTO extraction_documentsource (document_id, path, seen_at, replaces_id)
+SELECT pg_temp.file_id(n), '/library/shelf-' || named % 100 || '/report-' || named || '.md', now() - n * interval '1 minute',
+       CASE WHEN n % 200 = 198 AND n < {documents} THEN pg_temp.file_id(n + 1) END
+FROM (SELECT n, n - n % 200 / 199 AS named FROM generate_series(1, {documents}) n) files;
 
 INSERT INTO extraction_extractionversion
     (id, document_id, extractor, extractor_version, options, status, text_sha256, text_chars, manifest_records, error, created_at)

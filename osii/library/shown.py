@@ -53,12 +53,9 @@ def _state(document: Document, output: Output, wanted: Wanted | None) -> tuple[s
 
 def processing(document: Document) -> dict[str, dict[str, Any]]:
     """By step: the chosen method and whether its output is current, stale, missing or blocked, and why; and whether the
-    text is extracted. One statement for the states."""
+    text is extracted."""
     wanted = {kind: found for kind in OutputKind.values if (found := _wanted(kind, "")) is not None}
-    rows = Document.objects.filter(pk=document.pk)
-    for kind, one in wanted.items():
-        rows = staleness.annotate(rows, one, kind)
-    row = rows.get()
+    standings = staleness.of_document(document, wanted)
     shown: dict[str, dict[str, Any]] = {
         Step.EXTRACT.value: {
             "method": document.primary.extractor if document.primary else None,
@@ -67,6 +64,5 @@ def processing(document: Document) -> dict[str, dict[str, Any]]:
         }
     }
     for kind, one in wanted.items():
-        state, reason = getattr(row, f"{kind}_state"), getattr(row, f"{kind}_reason")
-        shown[kind] = {"method": one.method, "state": state, "reason": reason}
+        shown[kind] = {"method": one.method, "state": standings[kind].state, "reason": standings[kind].reason}
     return shown

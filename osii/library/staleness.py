@@ -4,13 +4,19 @@ An output is current when the wanted method made it, as wanted, of the document'
 back finds its outputs current again, and the outputs of another method count for nothing.
 """
 
-from django.db.models import Case, CharField, Count, Exists, F, OuterRef, Q, QuerySet, Subquery, Value, When
+from collections import defaultdict
+from collections.abc import Hashable, Iterable, Mapping
+from typing import NamedTuple, TypeVar
+
+from django.db.models import F, Q, QuerySet
 
 from extraction.documents.selectors import replaced
 from extraction.models import Document
 
 from .methods import Wanted
 from .models import Output
+
+Key = TypeVar("Key", bound=Hashable)
 
 CURRENT, STALE, MISSING, BLOCKED = STATES = ("current", "stale", "missing", "blocked")
 
@@ -50,79 +56,56 @@ def current_outputs(wanted: Wanted) -> QuerySet[Output]:
     return outputs_of(wanted).filter(as_wanted(wanted), document__primary=F("source_extraction"))
 
 
-def annotate(documents: QuerySet[Document], wanted: Wanted, prefix: str = "output") -> QuerySet[Document]:
-    """Add ``<prefix>_state`` (one of STATES) and ``<prefix>_reason`` to each document; the reason is empty for current and
-    missing ones. One statement, whatever the number of documents.
-    """
-    of_primary = outputs_of(wanted).filter(source_extraction=OuterRef("primary"))
-    now = Exists(of_primary.filter(as_wanted(wanted)))
-    any_output = Exists(outputs_of(wanted).filter(document=OuterRef("pk")))
-    is_replaced = replaced()
-    blocked = Q(primary__isnull=True) | (Q(learner__isnull=True) if wanted.needs_learner else Q(pk__in=[]))
-    state = Case(
-        When(blocked, then=Value(BLOCKED)),
-        When(is_replaced & any_output, then=Value(STALE)),
-        When(is_replaced, then=Value(BLOCKED)),
-        When(now, then=Value(CURRENT)),
-        *([When(Q(pk__isnull=False), then=Value(BLOCKED))] if wanted.unready else []),
-        When(any_output, then=Value(STALE)),
-        default=Value(MISSING),
-        output_field=CharField(),
-    )
-    reason = Case(
-        When(primary__isnull=True, then=Value(NO_TEXT)),
-        When(blocked, then=Value(NO_LEARNER)),
-        When(is_replaced, then=Value(SOURCE_CHANGED)),
-        When(now, then=Value("")),
-        *([When(Q(pk__isnull=False), then=Value(NOT_READY))] if wanted.unready else []),
-        *_stale_reasons(wanted, of_primary),
-        When(any_output, then=Value(EXTRACTION_CHANGED)),
-        default=Value(""),
-        output_field=CharField(),
-    )
-    return documents.annotate(**{f"{prefix}_state": state, f"{prefix}_reason": reason})
+class Standing(NamedTuple):
+    """One of STATES; the reason is empty for current and missing ones. ``error``: why the last attempt at the primary
+    failed, if it came after every success."""
+
+    state: str
+    reason: str
+    error: str = ""
 
 
-def _stale_reasons(wanted: Wanted, of_primary: QuerySet[Output]) -> list[When]:
-    """What alone differs of the output of the primary that comes nearest to what is wanted."""
-    version = Q(method_version=wanted.method_version)
-    options = version & Q(options_hash=wanted.options_hash)
-    prompt = options & Q(prompt_version=wanted.prompt_version)
-    return [
-        When(Exists(of_primary.filter(prompt)), then=Value(SPACE_CHANGED)),
-        When(Exists(of_primary.filter(options)), then=Value(PROMPT_CHANGED)),
-        When(Exists(of_primary.filter(version)), then=Value(OPTIONS_CHANGED)),
-        When(Exists(of_primary), then=Value(METHOD_CHANGED)),
-    ]
+def of_document(document: Document, wanted: Mapping[Key, Wanted]) -> dict[Key, Standing]:
+    """What each of these methods has made of one document as it is wanted now: two statements, whatever their number."""
+    is_replaced = Document.objects.filter(replaced(), pk=document.pk).exists()
+    attempts: defaultdict[tuple[str, str], list[Output]] = defaultdict(list)
+    rows = document.outputs.only(
+        "document", "source_extraction", "kind", "method", "method_version", "options_hash", "prompt_version", "space",
+        "status", "error",
+    )  # fmt: skip
+    for row in rows.order_by("-created_at", "-id"):
+        attempts[row.kind, row.method].append(row)
+    return {
+        key: _standing(document, one, attempts[one.kind, one.method], is_replaced=is_replaced)
+        for key, one in wanted.items()
+    }
 
 
-def with_last_failure(documents: QuerySet[Document], wanted: Wanted, prefix: str = "output") -> QuerySet[Document]:
-    """Add ``<prefix>_error``: why the last attempt of this method at the primary failed, if it came after every success."""
-    attempts = Output.objects.filter(
-        source_extraction=OuterRef("primary"), kind=wanted.kind, method=wanted.method
-    ).order_by("-created_at", "-id")
-    return documents.annotate(**{f"{prefix}_error": Subquery(attempts.values("error")[:1])})
+def _standing(document: Document, wanted: Wanted, attempts: list[Output], *, is_replaced: bool) -> Standing:
+    """From the attempts of one method, newest first."""
+    made = [one for one in attempts if one.status == Output.Status.SUCCEEDED]
+    of_primary = [one for one in attempts if one.source_extraction_id == document.primary_id]
+    error = of_primary[0].error if of_primary else ""
+    if document.primary_id is None:
+        return Standing(BLOCKED, NO_TEXT)
+    if wanted.needs_learner and document.learner_id is None:
+        return Standing(BLOCKED, NO_LEARNER, error)
+    if is_replaced:
+        return Standing(STALE if made else BLOCKED, SOURCE_CHANGED, error)
+    reason = _nearest(wanted, [one for one in of_primary if one.status == Output.Status.SUCCEEDED])
+    if reason == "":
+        return Standing(CURRENT, "", error)
+    if wanted.unready:
+        return Standing(BLOCKED, NOT_READY, error)
+    return Standing(STALE, reason or EXTRACTION_CHANGED, error) if made else Standing(MISSING, "", error)
 
 
-def counts(documents: QuerySet[Document], wanted: Wanted) -> dict[str, dict[str, int]]:
-    """How many of these documents are in each state, by reason: {"current": {"": 5}, "stale": {"options changed": 2}, …}.
-
-    One statement.
-    """
-    rows = (
-        annotate(documents.order_by(), wanted)
-        .values("output_state", "output_reason")
-        .annotate(documents=Count("pk"))
-        .values_list("output_state", "output_reason", "documents")
-    )
-    found: dict[str, dict[str, int]] = {state: {} for state in STATES}
-    for state, reason, count in rows:
-        found[state][reason] = count
-    return found
-
-
-def totals(found: dict[str, dict[str, int]]) -> dict[str, int]:
-    """The same as {"eligible", "current", "stale", "missing", "blocked"}: stale ones that can be made again are eligible."""
-    each = {state: sum(reasons.values()) for state, reasons in found.items()}
-    cannot = found[STALE].get(SOURCE_CHANGED, 0)
-    return {"eligible": each[STALE] - cannot + each[MISSING], **each}
+def _nearest(wanted: Wanted, made: Iterable[Output]) -> str | None:
+    """How the output that comes nearest to what is wanted differs from it: "" when it does not, None without outputs."""
+    compared = ("method_version", "options_hash", "prompt_version", "space_id")
+    names = (METHOD_CHANGED, OPTIONS_CHANGED, PROMPT_CHANGED, SPACE_CHANGED)
+    reasons = {
+        next((n for n, name in enumerate(compared) if getattr(one, name) != getattr(wanted, name)), len(names))
+        for one in made
+    }
+    return (*names, "")[max(reasons)] if reasons else None

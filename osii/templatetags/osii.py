@@ -2,6 +2,7 @@
 
 from datetime import UTC, datetime, timedelta
 from decimal import Decimal
+from functools import cache
 from typing import Any
 from urllib.parse import urlencode
 from uuid import UUID
@@ -55,6 +56,7 @@ def badge(family: str, value: str) -> SafeString:
     return _badge(status_of(family, value))
 
 
+@cache
 def _badge(status: Status) -> SafeString:
     return format_html(
         '<span class="badge-state tone-{}"{}>{}<span>{}</span></span>',

@@ -21,6 +21,7 @@ from osii.library import jobs, outputs
 from osii.models import ChatImport, Collection, ProcessingItem, ProcessingRun
 from osii.web import activity_list
 from osii.web.documents import membership
+from osii.web.documents.listing import listed_documents
 from tests.extraction.documents.conftest import add, bad_extractors, extracted, store, write
 from tests.osii import rows
 from tests.osii.library import rows as library_rows
@@ -166,7 +167,7 @@ def listed(client: Client, **query: Any) -> list[str]:
 
 
 def test_documents_are_filtered_and_sorted(staff):
-    library_rows.document("b.md", path="/notes/2025/b.md", size_bytes=1)
+    first = library_rows.document("b.md", path="/notes/2025/b.md", size_bytes=1)
     library_rows.document("A.pdf", path="/papers/A.pdf", mime="application/pdf", size_bytes=9)
     odd = library_rows.document("c.bin", path="/papers/c.bin", mime="application/x-odd", size_bytes=5)
     collection = Collection.objects.create(name="Shelf")
@@ -178,8 +179,25 @@ def test_documents_are_filtered_and_sorted(staff):
     assert listed(staff, folder="/notes") == ["b.md"]
     assert listed(staff, folder="/note") == []
     assert listed(staff, collection=collection.pk) == ["c.bin"]
-    DocumentSource.objects.create(document=odd, path="/notes/2025/b.md")
+    assert listed(staff, q="b.M") == listed(staff, q="notes/2025") == listed(staff, q=first.pk[:30]) == ["b.md"]
+    assert listed(staff, q="PAPERS", sort="name") == ["A.pdf", "c.bin"]
+    assert listed(staff, q="100%") == []
+    DocumentSource.objects.create(document=odd, path="/notes/2025/b.md", replaces=first)
     assert listed(staff, state="replaced") == ["b.md"]
+
+
+def test_a_part_of_a_name_or_path_is_found_by_index():
+    for number in range(50):
+        library_rows.document(f"report {number}.md")
+    with connection.cursor() as cursor:
+        cursor.execute("SELECT count(*) FROM pg_extension WHERE extname = 'pg_trgm'")
+        if not cursor.fetchone()[0]:
+            pytest.skip("this PostgreSQL has no pg_trgm")
+        # The tables are small: what matters is that the indexes answer this question at all.
+        cursor.execute("SET LOCAL enable_seqscan = off; SET LOCAL enable_indexscan = off")
+    plan = listed_documents(q="report 42").explain()
+    assert "document_filename_trigrams" in plan
+    assert "source_path_trigrams" in plan
 
 
 def test_collections_are_made_renamed_and_deleted_and_documents_stay(staff):

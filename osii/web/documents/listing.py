@@ -59,8 +59,7 @@ def listed_documents(
     """
     rows = Document.objects.all()
     if q:
-        seen_at = DocumentSource.objects.filter(path__icontains=q).order_by().values("document")
-        rows = rows.filter(Q(filename__icontains=q) | Q(file_id__startswith=q) | Q(pk__in=seen_at))
+        rows = rows.filter(pk__in=_named(q))
     if learner:
         rows = rows.filter(learner=learner)
     if state:
@@ -79,6 +78,15 @@ def listed_documents(
     return rows.order_by(*ORDERS[sort or "added"])
 
 
+def _named(q: str) -> QuerySet[Any]:
+    """Ids of documents with this in their name or path, or at the start of their id: each asked of an index of its own, which
+    one condition with OR could not be.
+    """
+    rows = Document.objects.order_by()
+    paths = DocumentSource.objects.filter(path__icontains=q).order_by().values("document")
+    return rows.filter(filename__icontains=q).values("pk").union(rows.filter(file_id__startswith=q).values("pk"), paths)
+
+
 def last_failed() -> QuerySet[Any]:
     """Ids of documents whose newest version failed: from the failed versions, which are few."""
     later = ExtractionVersion.objects.filter(document=OuterRef("document")).filter(
@@ -87,11 +95,16 @@ def last_failed() -> QuerySet[Any]:
     return ExtractionVersion.objects.filter(~Exists(later), status=FAILED).order_by().values("document")
 
 
+def ever_replaced() -> QuerySet[Any]:
+    """Ids of documents in whose place another one came under some path, which are few."""
+    return DocumentSource.objects.filter(replaces__isnull=False).order_by().values("replaces")
+
+
 STATES = {
     "primary": lambda: Q(primary__isnull=False),
     "no_primary": lambda: Q(primary__isnull=True),
     "failed": lambda: Q(pk__in=last_failed()),
-    "replaced": lambda: Q(staleness.replaced()),
+    "replaced": lambda: Q(staleness.replaced(), pk__in=ever_replaced()),
 }
 
 

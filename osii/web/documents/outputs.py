@@ -45,26 +45,18 @@ class States:
     """Of one document: what is wanted by (kind, method), and the state and reason of each."""
 
     wanted: dict[tuple[str, str], Wanted] = field(default_factory=dict)
-    states: dict[tuple[str, str], tuple[str, str, str]] = field(default_factory=dict)
+    states: dict[tuple[str, str], staleness.Standing] = field(default_factory=dict)
 
 
 def states(document: Document) -> States:
-    """Of every method that there is, in one statement."""
+    """Of every method that there is; its outputs are read in one statement."""
     found = States()
-    rows = Document.objects.filter(pk=document.pk)
-    prefixes = {}
-    for number, (kind, name) in enumerate(methods.registry()):
+    for kind, name in methods.registry():
         try:
-            wanted = methods.wanted(kind, name)
+            found.wanted[kind, name] = methods.wanted(kind, name)
         except DocumentError as error:  # its options in the settings are not allowed any more
-            found.states[kind, name] = (staleness.BLOCKED, str(error), "")
-            continue
-        found.wanted[kind, name] = wanted
-        prefixes[kind, name] = prefix = f"m{number}"
-        rows = staleness.with_last_failure(staleness.annotate(rows, wanted, prefix), wanted, prefix)
-    row = rows.values(*(f"{one}_{what}" for one in prefixes.values() for what in ("state", "reason", "error"))).get()
-    for key, prefix in prefixes.items():
-        found.states[key] = (row[f"{prefix}_state"], row[f"{prefix}_reason"], row[f"{prefix}_error"] or "")
+            found.states[kind, name] = staleness.Standing(staleness.BLOCKED, str(error))
+    found.states |= staleness.of_document(document, found.wanted)
     return found
 
 

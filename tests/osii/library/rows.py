@@ -1,14 +1,17 @@
 """Documents, versions and runs for tests of the library, as rows without files where no files are looked at."""
 
 import hashlib
+import random
 from typing import Any
 
 from django.db.models import QuerySet
 from django.utils import timezone
 
 from coverage.ids import new_id
+from coverage.services import get_or_create_learner
 from extraction.documents.ids import new_extraction_id
 from extraction.models import Document, DocumentSource, ExtractionVersion, Promotion
+from osii.library import methods
 from osii.library.methods import Wanted
 from osii.models import Output, ProcessingItem, ProcessingRun
 
@@ -72,3 +75,24 @@ def claimed(item: ProcessingItem) -> None:
 
 def all_documents() -> QuerySet[Document]:
     return Document.objects.all()
+
+
+def any_library(chance: random.Random) -> None:
+    """Documents in whatever states there are: with and without texts, learners, failures, outputs of all kinds."""
+    learner, made = get_or_create_learner("Ada"), []
+    for number in range(60):
+        one = document(
+            f"{number}.{chance.choice(['md', 'bin'])}", learner=chance.choice([None, learner]),
+            mime=chance.choice(["text/markdown", "application/octet-stream"]),
+        )  # fmt: skip
+        versions = [version(one, chance.choice(["text", "other"])) for _ in range(chance.randrange(3))]
+        if chance.random() < 0.2:
+            version(one, error="no_text: nothing in it")
+        for kind in ("chunks", "enrichment", "propositions"):
+            for one_version in chance.sample(versions, chance.randrange(len(versions) + 1)):
+                other = chance.choice(["method_version", "options_hash", "prompt_version", "", ""])
+                output(one_version, methods.wanted(kind), **({other: "else"} if other else {}))
+        if made and chance.random() < 0.15:
+            path = made[-1].sources.first().path
+            DocumentSource.objects.create(document=one, path=path, replaces=made[-1])
+        made.append(one)

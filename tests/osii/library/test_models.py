@@ -36,9 +36,8 @@ def test_without_a_model_it_is_not_ready(document, settings):
         outputs.make(document.pk, "synthesis", "llm")
     assert refused.value.reason == "not_ready"
     assert "OSII_LLM_MODEL" in str(refused.value)
-    wanted = methods.wanted("synthesis", "llm")
-    row = staleness.annotate(Document.objects.all(), wanted).get()
-    assert (row.output_state, row.output_reason) == ("blocked", "not ready")
+    found = staleness.of_document(Document.objects.get(), {"it": methods.wanted("synthesis", "llm")})
+    assert found["it"] == ("blocked", "not ready", "")
 
 
 def test_a_synthesis_keeps_what_made_it_and_what_it_used(document, llm, settings):
@@ -53,8 +52,8 @@ def test_a_synthesis_keeps_what_made_it_and_what_it_used(document, llm, settings
     assert (use.agent, use.batch, use.usage["input_tokens"]) == ("synthesizer", None, 100)
     assert outputs.current(document, "synthesis", "llm") is None  # with the default number of words it is another one
     settings.OSII_LLM_MODEL = "another-model"
-    row = staleness.annotate(Document.objects.all(), methods.wanted("synthesis", "llm", {"words": 40})).get()
-    assert (row.output_state, row.output_reason) == ("stale", "prompt changed")
+    wanted = methods.wanted("synthesis", "llm", {"words": 40})
+    assert staleness.of_document(Document.objects.get(), {"it": wanted})["it"] == ("stale", "prompt changed", "")
 
 
 def test_a_long_text_is_read_to_its_end(extracted, llm, monkeypatch):

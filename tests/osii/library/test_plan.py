@@ -14,7 +14,7 @@ from osii.library import methods, outputs, plan, plan_sql, staleness
 from osii.library.requests import BadRequest, Conflict, Request
 from osii.models import Collection
 
-from . import rows
+from . import rows, straightforward
 
 pytestmark = pytest.mark.django_db
 
@@ -109,7 +109,7 @@ def test_the_states_of_a_plan_are_those_of_staleness(extracted, document, varian
     assert reasons(made, "enrichment") == {
         ("stale", "extraction changed"): 1, ("current", ""): 1, ("missing", ""): 1, ("blocked", "no text"): 1,
     }  # fmt: skip
-    derived = staleness.counts(rows.all_documents(), methods.wanted("enrichment", "statistics"))
+    derived = straightforward.counts(rows.all_documents(), methods.wanted("enrichment", "statistics"))
     assert {(state, reason): n for state, each in derived.items() for reason, n in each.items()} == reasons(
         made, "enrichment"
     )
@@ -231,30 +231,9 @@ REQUESTS = (
 )
 
 
-def any_library(chance: random.Random) -> None:
-    """Documents in whatever states there are: with and without texts, learners, failures, outputs of all kinds."""
-    learner, made = get_or_create_learner("Ada"), []
-    for number in range(60):
-        one = rows.document(
-            f"{number}.{chance.choice(['md', 'bin'])}", learner=chance.choice([None, learner]),
-            mime=chance.choice(["text/markdown", "application/octet-stream"]),
-        )  # fmt: skip
-        versions = [rows.version(one, chance.choice(["text", "other"])) for _ in range(chance.randrange(3))]
-        if chance.random() < 0.2:
-            rows.version(one, error="no_text: nothing in it")
-        for kind in ("chunks", "enrichment", "propositions"):
-            for version in chance.sample(versions, chance.randrange(len(versions) + 1)):
-                other = chance.choice(["method_version", "options_hash", "prompt_version", "", ""])
-                rows.output(version, methods.wanted(kind), **({other: "else"} if other else {}))
-        if made and chance.random() < 0.15:
-            path = made[-1].sources.first().path
-            DocumentSource.objects.create(document=one, path=path, replaces=made[-1])
-        made.append(one)
-
-
 @pytest.mark.parametrize("seed", range(3))
 def test_few_documents_are_judged_as_many_are_and_both_as_staleness_says(seed, monkeypatch):
-    any_library(random.Random(seed))
+    rows.any_library(random.Random(seed))
     for fields in REQUESTS:
         request = ask(**fields)
         few = plan.make(request)
@@ -269,7 +248,7 @@ def test_few_documents_are_judged_as_many_are_and_both_as_staleness_says(seed, m
         fields = {"chunks": "build_chunks", "propositions": "build_propositions"}
         made = plan.make(ask(**({fields[kind]: True} if kind in fields else {"enricher_name": "statistics"})))
         derived: Counter[tuple[str, str]] = Counter()
-        for state, each in staleness.counts(rows.all_documents(), methods.wanted(kind)).items():
+        for state, each in straightforward.counts(rows.all_documents(), methods.wanted(kind)).items():
             for reason, count in each.items():
                 # What cannot be made again is blocked in a plan, whatever there is of it.
                 derived["blocked" if reason == staleness.SOURCE_CHANGED else state, reason] += count

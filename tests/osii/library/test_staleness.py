@@ -1,5 +1,8 @@
 """What is current and what is stale, for which reason."""
 
+import random
+from dataclasses import replace
+
 import pytest
 from django.db import connection
 from django.test.utils import CaptureQueriesContext
@@ -11,12 +14,15 @@ from osii.library import methods, outputs, staleness
 from osii.library.models import Output, OutputSetting
 from osii.library.statistics import Statistics
 
+from . import rows, straightforward
+
 pytestmark = pytest.mark.django_db
 
 
 def state(document: Document, kind: str = "enrichment", method: str | None = "statistics", **more) -> tuple[str, str]:
-    row = staleness.annotate(Document.objects.filter(pk=document.pk), methods.wanted(kind, method, **more)).get()
-    return row.output_state, row.output_reason
+    document = Document.objects.get(pk=document.pk)
+    found = staleness.of_document(document, {"wanted": methods.wanted(kind, method, **more)})["wanted"]
+    return found.state, found.reason
 
 
 def test_missing_then_current(document):
@@ -101,20 +107,23 @@ def test_the_same_path_gets_its_old_bytes_back(write, store, bad_extractors):
     assert state(old) == ("missing", "")
 
 
-def test_counts_are_one_statement_and_say_the_reasons(extracted, document, variant, promote):
-    outputs.make(document.pk, "enrichment", "statistics")
-    promote(variant)
-    fresh = extracted("b.txt", "Another document with a sentence.").document
-    outputs.make(fresh.pk, "enrichment", "statistics")
-    extracted("c.txt", "A third document with a sentence.")
-    wanted = methods.wanted("enrichment", "statistics")
+def test_any_document_stands_as_its_outputs_say_one_by_one(monkeypatch):
+    rows.any_library(random.Random(4))
+    failing = rows.version(rows.document("failing.md"))
+    rows.output(failing, methods.wanted("chunks"), status="failed", error="refused: it does not want to")
+    wanted = {kind: methods.wanted(kind) for kind in ("chunks", "enrichment", "propositions")}
+    wanted["unready"] = replace(wanted["chunks"], unready="a model is missing")
+    seen = set()
+    for kind, one in wanted.items():
+        for row in straightforward.annotate(Document.objects.all(), one):
+            found = staleness.of_document(row, {kind: one})[kind]
+            assert found == (row.output_state, row.output_reason, row.output_error or "")
+            seen.add(found[:2])
+    assert len(seen) >= 10
+
+
+def test_the_standing_of_all_methods_takes_two_statements(document):
+    wanted = {kind: methods.wanted(kind) for kind in ("chunks", "enrichment", "synthesis")}
     with CaptureQueriesContext(connection) as queries:
-        found = staleness.counts(Document.objects.all(), wanted)
-    assert len(queries) == 1
-    assert found == {
-        "current": {"": 1},
-        "stale": {"extraction changed": 1},
-        "missing": {"": 1},
-        "blocked": {},
-    }
-    assert staleness.totals(found) == {"eligible": 2, "current": 1, "stale": 1, "missing": 1, "blocked": 0}
+        staleness.of_document(document, wanted)
+    assert len(queries) == 2
