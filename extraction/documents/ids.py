@@ -55,6 +55,11 @@ def legacy_extraction_id(extractor: str, text_sha256: str) -> str:
     return f"legacy-{slug(extractor)}-{text_sha256[:8]}"
 
 
+def is_legacy(extraction_id: str) -> bool:
+    """Whether the version was registered from an object from before versions."""
+    return extraction_id.startswith("legacy-") and time_of(extraction_id) is None
+
+
 def time_of(extraction_id: str) -> datetime | None:
     """When the version was made, read from its id; None for a legacy id or an impossible time."""
     match = EXTRACTION_ID.fullmatch(extraction_id)

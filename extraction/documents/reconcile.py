@@ -4,6 +4,7 @@ Where the database has a document, it decides; where it has none, the disk does.
 unfinished work in tmp/, mirrors of a version that is not primary, and what a recorded removal left behind.
 """
 
+import contextlib
 from collections.abc import Iterator
 
 from django.db import transaction
@@ -11,10 +12,11 @@ from django.db import transaction
 from ..models import Document, ExtractionVersion
 from . import files, mirror, registration, removal, strays, validation
 from .bundle import MANIFEST, PROVENANCE, TEXT
-from .errors import ExtractionFailed
-from .ids import check_file_id
+from .errors import ExtractionFailed, SourceRefused
+from .ids import check_file_id, file_id_of, is_legacy
 from .mirror import Difference
-from .store import GRACE_SECONDS, Store, library_store
+from .sources import opened
+from .store import GRACE_SECONDS, SOURCE, Store, library_store
 
 
 def reconcile_document(file_id: str, *, dry_run: bool = False, deep: bool = True) -> list[Difference]:
@@ -58,7 +60,7 @@ def heal(store: Store, file_id: str, *, dry_run: bool = False, deep: bool = True
         yield from _from_before_versions(store, document, dry_run=dry_run)
     else:
         yield from registration.adopt_versions(store, document, dry_run=dry_run)
-    yield from _check_source(store, document, deep=deep)
+    yield from _check_source(store, document, dry_run=dry_run, deep=deep)
     for version in mirror.succeeded(document):
         yield from check_version(store, version, deep=deep)
     yield from strays.inside(store, document)
@@ -101,14 +103,46 @@ def _from_before_versions(store: Store, document: Document, *, dry_run: bool) ->
     return found
 
 
-def _check_source(store: Store, document: Document, *, deep: bool) -> Iterator[Difference]:
+def _check_source(store: Store, document: Document, *, dry_run: bool, deep: bool) -> Iterator[Difference]:
+    """The kept bytes; what is missing or wrong is copied again from a path where these bytes still lie."""
     source = store.source_path(document.pk)
+    if source is None and _never_had_source(store, document):
+        return
     if source is None:
-        yield Difference(document.pk, "the source bytes are missing: add the file again", healed=False)
-    elif source.stat().st_size != document.size_bytes or (deep and f"sha256-{files.sha256_of(source)}" != document.pk):
-        yield Difference(
-            document.pk, "the source bytes are not those of the document: add the file again", healed=False
-        )
+        what = "the source bytes are missing"
+    elif file_id_of(files.sha256_of(source)) != document.pk if deep else source.stat().st_size != document.size_bytes:
+        what = "the source bytes are not those of the document"
+    else:
+        return
+    if path := _copied_again(store, document, dry_run=dry_run):
+        yield Difference(document.pk, f"{what}: they still lie at {path}", healed=True)
+    else:
+        yield Difference(document.pk, f"{what}: add the file again", healed=False)
+
+
+def _never_had_source(store: Store, document: Document) -> bool:
+    """Stores from before versions kept no bytes: all of such a document is its text."""
+    if (store.object_dir(document.pk) / SOURCE).exists():
+        return False
+    versions = list(document.versions.values_list("pk", flat=True))
+    return bool(versions) and all(map(is_legacy, versions))
+
+
+def _copied_again(store: Store, document: Document, *, dry_run: bool) -> str:
+    """The path at which the document's bytes still lie, and from which they were copied; "" when there is none."""
+    for path in document.sources.order_by("-seen_at", "-id").values_list("path", flat=True):
+        with contextlib.suppress(SourceRefused, OSError), opened(path, store.root) as source:
+            if file_id_of(source.sha256()) != document.pk:
+                continue
+            if not dry_run:
+                with store.temporary() as temporary:
+                    prepared = temporary / "object"
+                    (prepared / SOURCE).mkdir(parents=True)
+                    if file_id_of(source.copy_to(prepared / SOURCE / source.filename)) != document.pk:
+                        continue  # it changed meanwhile
+                    store.place_object(document.pk, prepared)
+            return path
+    return ""
 
 
 def check_version(store: Store, version: ExtractionVersion, *, deep: bool) -> Iterator[Difference]:

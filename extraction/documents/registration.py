@@ -6,6 +6,7 @@ version is primary.
 """
 
 import json
+import posixpath
 import shutil
 from collections.abc import Iterator
 from datetime import UTC, datetime
@@ -23,7 +24,7 @@ from .errors import ExtractionFailed
 from .ids import check_file_id, is_extraction_id, is_file_id, legacy_extraction_id, time_of
 from .mirror import Difference
 from .promotion import lock_document, move_primary
-from .store import META, Store, from_utc
+from .store import DATA_ROOT, META, ROOT, Store, from_utc
 
 ACTOR = "reconcile"
 LEGACY_MANIFEST = b""
@@ -93,7 +94,8 @@ def restore_sources(store: Store, document: Document) -> None:
         document.learner = get_or_create_learner(learner[:200])
         document.save(update_fields=("learner",))
     relative = _text(_table(table, "file").get("source_relpath"))
-    for entry in _entries(table, "sources") or ([{"path": f"/{relative}"}] if relative else []):
+    first = [{"path": posixpath.join(_data_root(store), relative)}] if relative else []
+    for entry in _entries(table, "sources") or first:
         path = _text(entry.get("path"))
         if path:
             DocumentSource.objects.get_or_create(
@@ -104,6 +106,12 @@ def restore_sources(store: Store, document: Document) -> None:
                     "replaces_id": _replaced(store, entry.get("replaces")),
                 },
             )
+
+
+def _data_root(store: Store) -> str:
+    """What source_relpath counts from, where meta.toml names no whole paths: a store of another origin has its own."""
+    root = _text((files.read_toml(store.root / ROOT) or {}).get("data_root"))
+    return root if root.startswith("/") else DATA_ROOT
 
 
 def _replaced(store: Store, file_id: object) -> str | None:

@@ -12,9 +12,9 @@ from ..models import Document, ExtractionVersion
 from . import isolation, routing, validation
 from .bundle import Summary
 from .chat_exports import chat_export
-from .errors import ExtractionFailed, ExtractorRefused, PrimaryMoved, StoreError, UnknownDocument
+from .errors import DocumentError, ExtractionFailed, ExtractorRefused, PrimaryMoved, StoreError, UnknownDocument
 from .extractors.base import Extractor
-from .ids import check_file_id, new_extraction_id
+from .ids import check_file_id, is_file_id, new_extraction_id
 from .promotion import bring_files_up, lock_document, move_primary, promote
 from .reconcile import reconcile_document
 from .store import Store, library_store
@@ -100,14 +100,30 @@ def _first_success(jobs: Sequence["_Job"]) -> ExtractionVersion:
 def find_document(store: Store, file_id: str) -> Document:
     """The document; one that only the disk knows, or one from before versions, is registered first."""
     document = Document.objects.filter(pk=check_file_id(file_id)).first()
-    if store.has_object(file_id) and (
-        document is None or (document.primary_id is None and store.is_unversioned(file_id))
-    ):
-        reconcile_document(file_id, deep=False)
+    if _register_from_disk(store, file_id, document):
         document = Document.objects.filter(pk=file_id).first()
     if document is None:
         raise UnknownDocument(file_id)
     return document
+
+
+def met_on_disk(file_id: str, known: Document | None) -> bool:
+    """Whether the row ``known`` (None: there is none) is behind the disk; then it is brought up, so look again."""
+    if known is None and Document.objects.filter(pk=file_id).exists():
+        return False  # the caller may not see it
+    try:
+        return _register_from_disk(library_store(), file_id, known)
+    except DocumentError:  # a reader who meets a store that cannot be used is told so by what it reads next
+        return False
+
+
+def _register_from_disk(store: Store, file_id: str, known: Document | None) -> bool:
+    if not is_file_id(file_id) or not store.has_object(file_id):
+        return False
+    if known is not None and (known.primary_id is not None or not store.is_unversioned(file_id)):
+        return False
+    reconcile_document(file_id, deep=False)
+    return True
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

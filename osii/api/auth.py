@@ -13,6 +13,7 @@ from ninja.security import HttpBearer
 from coverage.models import Chat, Learner
 from coverage.services import get_or_create_learner
 from extraction.documents.ids import is_file_id
+from extraction.documents.versions import met_on_disk
 from extraction.models import Document
 from graphctx.models import Proposition
 from osii import tokens
@@ -65,9 +66,14 @@ def own_propositions(request: ApiRequest) -> QuerySet[Proposition]:
 
 
 def find_document(request: ApiRequest, file_id: str) -> Document:
-    """The document with its learner and primary, if the token opens it. Raises Problem 404."""
+    """The document with its learner and primary, if the token opens it. Raises Problem 404.
+
+    One that only the store knows yet is registered by this first look at it.
+    """
     # A NUL, for one, is no value that the database could look for.
     found = own_documents(request).filter(pk=file_id).first() if is_file_id(file_id) else None
+    if met_on_disk(file_id, found):
+        found = own_documents(request).filter(pk=file_id).first()
     if found is None:
         raise Problem(404, f"There is no document {file_id[:100]!r}.")
     return found

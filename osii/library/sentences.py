@@ -12,7 +12,7 @@ _BLOCK = re.compile(r"[^\n\f]+")
 _BULLET = re.compile(r"\s*(?:[-*+•–‣◦▪·]|#{1,6}|\(?\d{1,3}[.)])\s+")
 _QUOTED = re.compile(r"\s*(?:>\s*)+")
 _QUOTE_MARKS = re.compile(r"\n\s*(?:>\s*)+")
-_TABLE = re.compile(r".*\|.*\|")
+_TABLE = re.compile(r".*\|.*\||.*\S \| \S")
 _LETTER = re.compile(r"[^\W\d_]")
 
 

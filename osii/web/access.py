@@ -19,6 +19,7 @@ from django_htmx.middleware import HtmxDetails
 
 from coverage.models import Chat
 from extraction.documents.ids import is_file_id
+from extraction.documents.versions import met_on_disk
 from extraction.models import Batch, Candidate, Document, Resolution
 from graphctx.models import Proposition
 
@@ -100,6 +101,13 @@ def get_proposition(proposition_id: UUID) -> Proposition:
 
 
 def get_document(file_id: str) -> Document:
+    """One that only the store knows yet is registered by this first look at it."""
     if not is_file_id(file_id):  # a NUL, for one, is no value that the database could look for
         raise Http404
-    return get_object_or_404(Document.objects.select_related("primary", "learner"), pk=file_id)
+    rows = Document.objects.select_related("primary", "learner")
+    found = rows.filter(pk=file_id).first()
+    if met_on_disk(file_id, found):
+        found = rows.filter(pk=file_id).first()
+    if found is None:
+        raise Http404
+    return found

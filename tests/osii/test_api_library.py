@@ -57,6 +57,23 @@ def test_resolve_counts_and_writes_nothing(staff, document):
     assert not ProcessingRun.objects.exists()
 
 
+def test_the_first_read_registers_what_only_the_store_knows(staff, store, document, client, django_user_model):
+    """By a page as by the API; a learner meets only what is theirs, and a stranger's is not looked for on disk."""
+    for number, name in enumerate("abc"):
+        folder = store.object_dir("sha256-" + name * 64)
+        folder.mkdir()
+        (folder / "text.txt").write_text(f"An old text, {number}.\n")
+        (folder / "meta.toml").write_text('[file]\nfilename = "old.pdf"\n[learner]\nname = "Ada"\n')
+    status, body = staff.get(f"/objects/sha256-{'a' * 64}/extractions")
+    assert (status, body["variants"][0]["id"]) == (200, body["primary_id"])
+    assert body["primary_id"].startswith("legacy-unknown-")
+    assert learner_caller("Bob").get(f"/objects/sha256-{'b' * 64}").status == 404
+    assert learner_caller("Ada").get(f"/objects/sha256-{'b' * 64}").status == 200
+    client.force_login(django_user_model.objects.create_superuser("staff"))
+    assert b"An old text, 2." in client.get(f"/documents/sha256-{'c' * 64}/").content
+    assert client.get(f"/documents/sha256-{'d' * 64}/").status_code == 404
+
+
 def test_resolve_names_the_extractors(staff):
     rows.document("a.md")
     rows.document("b.txt", mime="text/plain")

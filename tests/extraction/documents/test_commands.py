@@ -177,7 +177,9 @@ def test_the_store_itself_is_one_failure(store, write):
 
 
 def test_reconcile_says_what_it_does_and_would_do(store, write):
-    file_id = services.add_file(write("a.txt", "one")).file_id
+    path = write("a.txt", "one")
+    file_id = services.add_file(path).file_id
+    path.unlink()
     (store.object_dir(file_id) / "meta.toml").unlink()
     store.source_path(file_id).unlink()
     healed = f"{file_id}: meta.toml differs from the database"

@@ -14,6 +14,7 @@ from django.db import connection
 from coverage.guards import allow_erase
 from coverage.models import Learner
 from extraction.documents import invariants, selectors, services
+from extraction.documents.errors import StoreError
 from extraction.documents.versions import _Job
 from extraction.models import Document, DocumentSource, ExtractionVersion, Promotion
 
@@ -138,6 +139,57 @@ def test_a_bare_legacy_text_is_enough(store, add):
     version = Document.objects.get().primary
     assert (version.extractor, version.manifest_records) == ("unknown", 0)
     assert list(invariants.check()) == []
+
+
+def test_a_text_whose_bytes_were_never_kept_is_whole(store, add):
+    file_id = make_legacy(store, add)
+    lose_database()
+    shutil.rmtree(store.object_dir(file_id) / "source")
+    folder = Path(store.object_dir(file_id))
+    (folder / "meta.toml").write_text(
+        '[file]\nfilename = "old.txt"\nsource_relpath = "gone/old.txt"\nsize_bytes = 14\n'
+    )
+    assert selectors.primary_text(file_id) == "The old text.\n"
+    assert list(services.reconcile_all()) == []
+    assert list(invariants.check()) == []
+    with pytest.raises(StoreError, match="add the file again"):
+        services.extract(file_id, "text", force=True)
+
+
+def test_a_store_of_another_origin_names_its_sources_from_its_own_root(store, add, tmp_path):
+    file_id = make_legacy(store, add)
+    lose_database()
+    shutil.rmtree(store.object_dir(file_id) / "source")
+    (store.root / "root.toml").write_text(f'data_root = "{tmp_path}"\n[root]\nroot_id = "x"\n')
+    (store.object_dir(file_id) / "meta.toml").write_text(
+        '[file]\nfilename = "old.txt"\nsource_relpath = "files/old.txt"\nsize_bytes = 14\n'
+    )
+    services.reconcile_document(file_id)
+    assert DocumentSource.objects.get().path == str(tmp_path / "files" / "old.txt")
+
+
+@pytest.mark.parametrize("lost", ["source", "bytes", "folder"])
+def test_lost_bytes_are_copied_again_from_where_they_still_lie(store, write, lost):
+    path = write("a.txt", "some text")
+    file_id = services.add_file(path).file_id
+    kept = store.source_path(file_id)
+    if lost == "source":
+        shutil.rmtree(kept.parent)
+    elif lost == "bytes":
+        kept.chmod(0o600)
+        kept.write_text("SOME text")
+    else:
+        shutil.rmtree(store.object_dir(file_id))
+    assert str(path) in str(services.reconcile_document(file_id, dry_run=True)[0])
+    found = services.reconcile_document(file_id)
+    assert found[0].healed
+    assert store.source_path(file_id).read_text() == "some text"
+    assert list(services.reconcile_all()) == []
+    path.write_text("other text")
+    store.source_path(file_id).unlink()
+    assert [str(one) for one in services.reconcile_document(file_id) if not one.healed] == [
+        f"{file_id}: the source bytes are missing: add the file again"
+    ]
 
 
 def test_a_crash_between_the_move_and_the_row(store, add, monkeypatch):

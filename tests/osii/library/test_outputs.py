@@ -81,6 +81,12 @@ def test_lines_stand_for_the_sentences_of_a_table(extracted):
     assert all(text[one["char_start"] : one["char_end"]] == one["text"] for one in made.content["sentences"])
 
 
+def test_rows_of_a_table_are_no_sentence():
+    assert [one.text for one in sentences("Room | Reading\nKitchen | 21\n\nIt is cool in the cellar.\n", "en")] == [
+        "It is cool in the cellar."
+    ]
+
+
 def test_vectors_are_of_the_chosen_chunks_in_the_active_space(document):
     made = outputs.make(document.pk, "embeddings")
     chunks = Output.objects.get(kind="chunks")
