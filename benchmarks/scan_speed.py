@@ -6,7 +6,8 @@ from coverage.services import get_or_create_learner
 from graphctx.embedders import EmbedderSpec
 from graphctx.embedding import space_of
 from graphctx.models import EmbeddingSpace
-from graphctx.scan import cache, load_matrix, nearest
+from graphctx.reading import now, read_all
+from graphctx.scan import cache, nearest
 from graphctx.selection import MAX_LINES
 from graphctx.topk import top_k
 
@@ -77,7 +78,7 @@ def _through_the_database(space: EmbeddingSpace, rows: int) -> list[Result]:
     learner = get_or_create_learner("Benchmark scan")
     fill_graph(learner, space, rows)
     query = unit_rows(1, DIMENSION, seed=3)[0]
-    load = take_turns({"load": lambda: load_matrix(space, learner.pk, 0)}, rounds=LOADS, warm_up=1)["load"]
+    load = take_turns({"load": lambda: read_all(space, learner.pk, now(learner.pk))}, rounds=LOADS, warm_up=1)["load"]
     warm = take_turns({"warm": lambda: nearest(space, learner.pk, query, K)}, rounds=SIZES[rows])["warm"]
     size = f"{rows:,} × {DIMENSION}"
     megabytes = cache.nbytes / 1e6

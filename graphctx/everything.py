@@ -14,7 +14,8 @@ from uuid import UUID
 import numpy as np
 
 from .models import EmbeddingSpace, Proposition, PropositionVector
-from .scan import CACHE_BYTES, copy_vectors
+from .reading import copy_vectors
+from .scan import CACHE_BYTES
 from .topk import top_k_each
 
 FIRST_LOOK = 4

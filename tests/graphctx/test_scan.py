@@ -13,6 +13,7 @@ from coverage.models import Learner
 from graphctx import scan
 from graphctx.embedding import active_space, get_embedder
 from graphctx.models import EmbeddingSpace, Instance, Proposition, PropositionVector
+from graphctx.reading import now, read_all
 from graphctx.scan import MatrixCache, nearest
 from graphctx.vectors import add_vectors
 
@@ -55,7 +56,7 @@ def test_equals_a_naive_scan(db: None, states: list[str], k: int) -> None:
 
 def test_vectors_survive_the_round_trip_bit_for_bit(learner: Learner) -> None:
     rows = add_propositions(learner, SOLAR)
-    matrix = scan.load_matrix(active_space(), learner.pk, 0)
+    matrix = read_all(active_space(), learner.pk, now(learner.pk))
     expected = dict(zip([row.pk for row in rows], get_embedder().embed_documents(SOLAR), strict=True))
     assert len(matrix) == len(SOLAR)
     for index in range(len(matrix)):
@@ -143,8 +144,8 @@ class TestCache:
 
     def test_threads_that_start_together_load_once(self, learner: Learner, monkeypatch: pytest.MonkeyPatch) -> None:
         add_propositions(learner, SOLAR)
-        loads, results, original = [], [], scan.load_matrix
-        monkeypatch.setattr(scan, "load_matrix", lambda *args: loads.append(args) or original(*args))
+        loads, results, original = [], [], scan.read_all
+        monkeypatch.setattr(scan, "read_all", lambda *args: loads.append(args) or original(*args))
         barrier = threading.Barrier(4)
 
         def work() -> None:
@@ -165,7 +166,7 @@ class TestCache:
         learners = [learner, *(Learner.objects.create(name=name) for name in ("Ben", "Chi"))]
         for one in learners:
             add_propositions(one, SOLAR)
-        one_matrix = scan.load_matrix(space, learner.pk, 0).nbytes
+        one_matrix = read_all(space, learner.pk, now(learner.pk)).nbytes
         cache = MatrixCache(max_bytes=2 * one_matrix)
         first = cache.get(space, learners[0].pk)
         cache.get(space, learners[1].pk)
