@@ -66,14 +66,15 @@ def context(request: PageRequest, document: Document) -> dict[str, Any]:
     rows = document.outputs.defer("text", "content").select_related("source_extraction", "space")
     page = page_of(request, rows, OUTPUTS_PER_PAGE)
     return {
-        "methods": _methods(document, now),
+        "methods": method_rows(document, now),
         "page": page,
         "outputs": [output_row(output, document, now) for output in page.object_list],
         **_opened(request, document, now),
     }
 
 
-def _methods(document: Document, now: States) -> list[MethodRow]:
+def method_rows(document: Document, now: States, kind: str | None = None) -> list[MethodRow]:
+    """What each method has made of the document, of one kind or of all."""
     newest = {
         (output.kind, output.method): output
         for output in document.outputs.filter(status=Output.Status.SUCCEEDED)
@@ -81,10 +82,12 @@ def _methods(document: Document, now: States) -> list[MethodRow]:
         .order_by("kind", "method", "-created_at", "-id")
         .distinct("kind", "method")
     }
-    chosen = {kind: methods.chosen(kind) for kind in OutputKind.values}
+    kinds = OutputKind.values if kind is None else [kind]
+    chosen = {one: methods.chosen(one) for one in kinds}
     return [
-        MethodRow(kind, name, method.label, chosen[kind] == name, *now.states[kind, name], newest.get((kind, name)))
-        for (kind, name), method in methods.registry().items()
+        MethodRow(one, name, method.label, chosen[one] == name, *now.states[one, name], newest.get((one, name)))
+        for (one, name), method in methods.registry().items()
+        if one in chosen
     ]
 
 

@@ -1,7 +1,10 @@
 """What a document states goes into its learner's graph, once per extraction, and stands with the primary text."""
 
 import pytest
+from django.utils.html import escape
+from rq import Queue
 
+from coverage.queueing import LIBRARY
 from coverage.services import get_or_create_learner
 from extraction import invariants as extraction_invariants
 from extraction import resolving
@@ -13,6 +16,8 @@ from graphctx.models import Instance, Proposition
 from osii.library import outputs
 from osii.library.base import MethodRefused
 from osii.library.models import Output
+from tests.osii import rows
+from tests.osii.api import staff_caller
 
 pytestmark = pytest.mark.django_db
 
@@ -182,3 +187,38 @@ def test_the_review_pages_show_documents(owned, client, django_user_model):
     proposition = Proposition.objects.get()
     assert "notes.md" in client.get(f"/propositions/{proposition.pk}/").content.decode()
     assert client.get("/").status_code == 200
+
+
+def test_a_run_feeds_the_graph_and_a_new_primary_makes_it_stale(
+    owned, variant, client, rq_connection, django_capture_on_commit_callbacks
+):
+    """From the API's run over the worker's job to the pages: read, current, and stale with its reason."""
+    asked = {"scope": {"learner": "Ada"}, "build_propositions": True}
+    staff = staff_caller()
+    with django_capture_on_commit_callbacks(execute=True):
+        status, run = staff.post("/runs", asked)
+    assert (status, run["operations"][0]["id"]) == (201, "propositions")
+    for job in Queue(LIBRARY, connection=rq_connection).jobs:
+        job.func(*job.args)
+    status, run = staff.get(f"/runs/{run['id']}")
+    assert (run["status"], run["step_counts"]) == ("succeeded", {"propositions": {"succeeded": 1}})
+    claims = list(Proposition.objects.all())
+    assert len(claims) >= 3
+    assert staff.post("/runs", asked).status == 409  # once per extraction and prompt version
+
+    client.force_login(rows.staff_user("add_processingrun"))
+    tab = f"/documents/{owned.pk}/?tab=propositions"
+    html = client.get(tab).text
+    assert all(escape(claim.text) in html for claim in claims)
+    assert "current" in html
+    assert "extraction changed" not in html
+    services.promote(owned.pk, variant, "Ada")
+    html = client.get(tab).text
+    assert "extraction changed" in html
+    assert "Read the text in force" in html
+    assert html.count("quote no longer stands") == len(claims)
+    assert "not in force any more" in client.get(f"/propositions/{claims[0].pk}/").text
+    status, plan = staff.post("/resolve", asked)
+    (step,) = plan["preview"]["processing_plan"]["steps"]
+    assert step["reasons"] == [{"state": "stale", "reason": "extraction changed", "count": 1}]
+    assert check() == []
