@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from .tools import EXPLORE_TOOL_NAMES
 
 SESSION_EXPLORE = "builtin:session-explore"
+QUIZ = "builtin:quiz"
 
 EXTRACT_WORKER = "extract-worker"
 AUDITOR = "auditor"
@@ -20,12 +21,15 @@ class Feature:
     tools: tuple[str, ...]
 
 
-FEATURES = {SESSION_EXPLORE: Feature(SESSION_EXPLORE, EXPLORE_TOOL_NAMES)}
+FEATURES = {
+    SESSION_EXPLORE: Feature(SESSION_EXPLORE, EXPLORE_TOOL_NAMES),
+    QUIZ: Feature(QUIZ, ("quiz",)),
+}
 
 ENABLED: dict[str, frozenset[str]] = {
     EXTRACT_WORKER: frozenset({SESSION_EXPLORE}),
     AUDITOR: frozenset(),
-    TUTOR: frozenset(),
+    TUTOR: frozenset({QUIZ}),
     MCP: frozenset(),
 }
 

@@ -36,6 +36,7 @@ SECTIONS = {
     "intake": ("intake",),
     "imports": ("import",),
     "search": ("search",),
+    "talk": ("talk",),
 }
 """Which pages belong to an entry of the navigation: the beginnings of their URL names."""
 

@@ -22,6 +22,7 @@ from .views import (
     repair,
     review,
     search,
+    talk,
 )
 
 login = auth.LoginView.as_view(template_name="account/login.html", authentication_form=AdminAuthenticationForm)
@@ -39,6 +40,12 @@ urlpatterns = [
     path("chats/<uuid:chat_id>/reread/", repair.chat_reread, name="chat-reread"),
     path("chats/<uuid:chat_id>/purge/", repair.chat_purge, name="chat-purge"),
     path("chats/<uuid:chat_id>/batches/", batches.chat_batches, name="chat-batches"),
+    path("talk/", talk.talk, name="talk"),
+    path("talk/begin/", talk.talk_begin, name="talk-begin"),
+    path("talk/<uuid:chat_id>/", talk.talk_chat, name="talk-chat"),
+    path("talk/<uuid:chat_id>/say/", talk.talk_say, name="talk-say"),
+    path("talk/<uuid:chat_id>/answer/", talk.talk_answer, name="talk-answer"),
+    path("talk/<uuid:chat_id>/reply/", talk.talk_reply, name="talk-reply"),
     path("activity/", activity.activity, name="activity"),
     path("activity/runs/<uuid:run_id>/", processing.processing, name="processing"),
     path("activity/runs/<uuid:run_id>/live/", processing.processing_live, name="processing-live"),

@@ -354,20 +354,9 @@ class Drawing {
   }
 }
 
-// The slider says its value; without this script the help text below it does.
-function initOutputs(root) {
-  root.querySelectorAll("input[data-output]").forEach((input) => {
-    const output = document.getElementById(input.dataset.output);
-    input.addEventListener("input", () => {
-      output.textContent = `${Number(input.value).toLocaleString("en")} tokens`;
-    });
-  });
-}
-
 let drawing = null;
 
 function draw(root) {
-  initOutputs(root);
   const found = root.querySelector("[data-graph]");
   if (drawing && drawing.end) {
     drawing.end();

@@ -235,6 +235,16 @@ function initPickAll(root) {
   });
 }
 
+// A slider says its value; without this script the help text below it does.
+function initOutputs() {
+  document.addEventListener("input", (event) => {
+    if (event.target.matches("input[data-output]")) {
+      const output = document.getElementById(event.target.dataset.output);
+      output.textContent = `${Number(event.target.value).toLocaleString("en")} tokens`;
+    }
+  });
+}
+
 // A link to a passage shows it without a click.
 function initPassage() {
   const passage = document.querySelector("[data-scroll-here]");
@@ -248,6 +258,7 @@ document.addEventListener("DOMContentLoaded", () => {
   initUpload();
   initPickAll(document);
   initPassage();
+  initOutputs();
   initShortcuts();
   initRoving(document);
   initSwaps();
