@@ -128,7 +128,7 @@ def _told(talk: Talk, language: str) -> Iterator[str]:
 def make_cloze(sentence: str, topic: Iterable[str] = ()) -> Cloze | None:
     """The sentence without the last of its words that carries meaning and is not the topic's; None where there is none."""
     words = list(_WORD.finditer(sentence))
-    if not LEAST_WORDS <= len(words) <= MOST_WORDS or "__" in sentence:
+    if not LEAST_WORDS <= len(words) <= MOST_WORDS or "_" in sentence:
         return None
     language = detect_language(sentence)
     about = set(topic)

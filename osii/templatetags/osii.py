@@ -145,6 +145,12 @@ def tokens(value: int) -> str:
 
 
 @register.filter
+def about_tokens(value: int) -> str:
+    """ "~240 tokens", "~1.1k tokens"."""
+    return f"~{value} tokens" if value < 1000 else f"~{value / 1000:.1f}k tokens"
+
+
+@register.filter
 def percent_of(part: int, whole: int) -> int:
     """``part`` of ``whole`` in percent: 100 only when it is all of it, 0 only when it is none."""
     if not whole:

@@ -40,10 +40,10 @@ def steer_card(chat: Chat) -> SteerCard | None:
     message_ids = list(
         Message.objects.filter(placed, chat=chat).order_by("position").values_list("message_id", flat=True)
     )
-    return placed(steer, message_ids)
+    return card_among(steer, message_ids)
 
 
-def placed(steer: Steer | None, message_ids: Sequence[str]) -> SteerCard | None:
+def card_among(steer: Steer | None, message_ids: Sequence[str]) -> SteerCard | None:
     """The card of this steer among these messages of its chat, in order; None where there is none."""
     at = markers.place(message_ids, steer)
     return steer and SteerCard(steer, None if at is None else message_ids[at])

@@ -10,7 +10,7 @@ from django.utils import timezone
 from coverage.models import Chat, Message
 from osii.talk import quizzes, state
 
-from .steers import SteerCard, placed
+from .steers import SteerCard, card_among
 from .transcript import Block, blocks
 
 RECENT = 8
@@ -30,7 +30,7 @@ class Turn:
 def shown(chat: Chat) -> dict[str, Any]:
     """A fixed number of queries: the chat's messages, its topic, its steer."""
     talk = state.read(chat)
-    card = placed(talk.steer, [message.message_id for message in talk.messages])
+    card = card_among(talk.steer, [message.message_id for message in talk.messages])
     topic = talk.topic if talk.topic and talk.messages[0].pk == talk.topic.pk else None
     turns = [_turn(message, card) for message in talk.messages if topic is None or message.pk != topic.pk]
     return {

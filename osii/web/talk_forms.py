@@ -17,6 +17,13 @@ from osii.talk.writing import TEXT_CHARACTERS
 from .learner_choice import LearnerChoice
 
 SCRIPTED_LABEL = "scripted tutor, offline"
+SLIDER = {
+    "class": "form-range",
+    "min": 0,
+    "max": GRAPH_CONTEXT_MAX_TOKENS,
+    "step": GRAPH_CONTEXT_STEP,
+    "data-output": "budget-value",
+}
 
 
 def tutors() -> list[tuple[str, str]]:
@@ -57,6 +64,10 @@ class Words(forms.CharField):
         return text
 
 
+class Slider(forms.NumberInput):
+    input_type = "range"
+
+
 class BeginForm(LearnerChoice):
     """What to learn, whose graph it is about, what the graph may contribute, and who teaches."""
 
@@ -67,12 +78,12 @@ class BeginForm(LearnerChoice):
     )
     new_learner = forms.CharField(required=False, max_length=MAX_LEARNER, label="Or a new learner")
     tutor = forms.ChoiceField(label="Tutor", choices=tutors)
-    tokens = forms.IntegerField(label="What may the graph contribute?", initial=GRAPH_CONTEXT_DEFAULT)
+    tokens = forms.IntegerField(
+        label="What may the graph contribute?", initial=GRAPH_CONTEXT_DEFAULT, widget=Slider(attrs=SLIDER)
+    )
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
-        slider = {"type": "range", "class": "form-range", "min": 0, "max": GRAPH_CONTEXT_MAX_TOKENS}
-        self.fields["tokens"].widget.attrs |= slider | {"step": GRAPH_CONTEXT_STEP, "data-output": "budget-value"}
         self.fields["topic"].widget.attrs |= {"rows": 2, "class": "form-control", "dir": "auto", "autofocus": True}
         self.fields["learner"].widget.attrs["class"] = "form-select"
         self.fields["tutor"].widget.attrs["class"] = "form-select"

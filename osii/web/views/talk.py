@@ -151,9 +151,8 @@ def _event(name: str, **data: str) -> str:
 
 
 def _stream(events: object) -> StreamingHttpResponse:
-    response = StreamingHttpResponse(events, content_type=STREAM)
-    response.headers |= {"Cache-Control": "private, no-store", "X-Accel-Buffering": "no"}
-    return response
+    # A proxy that gathers the answer before it passes it on would show it all at once.
+    return StreamingHttpResponse(events, content_type=STREAM, headers={"X-Accel-Buffering": "no"})
 
 
 def _wants_stream(request: PageRequest) -> bool:
