@@ -14,8 +14,8 @@ from extraction.documents.services import SAVE_VARIANT
 from extraction.models import Document, ExtractionVersion
 from extraction.models.routing import ExtractorRule
 
+from .globs import glob
 from .requests import Request
-from .scopes import glob
 
 ANY_NAME = "*"
 MOST_PATTERNS = 8

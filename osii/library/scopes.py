@@ -1,7 +1,6 @@
 """From a scope to documents: a queryset, so that whatever asks for them does it in its own statement."""
 
 import os
-import re
 from collections.abc import Iterable
 from uuid import UUID
 
@@ -10,6 +9,7 @@ from django.db.models import Q, QuerySet
 from coverage.models import Learner
 from extraction.models import Document, DocumentSource
 
+from .globs import backwards, glob
 from .requests import BadRequest, Request, Scope
 from .run_models import Collection
 
@@ -53,29 +53,13 @@ def under(paths: Iterable[str], *, folders_only: bool = False) -> QuerySet:
     return DocumentSource.objects.filter(chosen).order_by().values("document")
 
 
-def glob(pattern: str) -> str:
-    """The pattern (``*``, ``?``, ``[abc]``, ``[!abc]``) as a regular expression that PostgreSQL reads as Python does."""
-    parts, rest = [], pattern
-    while rest:
-        letter, rest = rest[0], rest[1:]
-        end = rest.find("]", 2 if rest.startswith("!") else 1)
-        if letter == "[" and end > 0:
-            inside, rest = rest[:end], rest[end + 1 :]
-            negated = inside.startswith("!")
-            inside = inside.removeprefix("!").replace("\\", r"\\").replace("[", r"\[").replace("^", r"\^")
-            parts.append(f"[{'^' if negated else ''}{inside}]")
-        else:
-            parts.append({"*": ".*", "?": "."}.get(letter) or re.escape(letter))
-    return f"^{''.join(parts)}$"
-
-
 def _any_of(column: str, patterns: Iterable[str]) -> Q:
     """Whether the column matches one of the patterns, in any case."""
     chosen = Q(pk__in=())
     for pattern in patterns:
         inner = pattern.strip("*")
         if any(letter in inner for letter in "*?["):
-            chosen |= Q(**{f"{column}__iregex": _valid(glob(pattern), pattern, column)})
+            chosen |= Q(**{f"{column}__iregex": glob(_forwards(pattern, column))})
         else:
             ends = (pattern.startswith("*"), pattern.endswith("*"))
             lookup = {(True, True): "icontains", (True, False): "iendswith", (False, True): "istartswith"}.get(
@@ -85,14 +69,12 @@ def _any_of(column: str, patterns: Iterable[str]) -> Q:
     return chosen
 
 
-def _valid(expression: str, pattern: str, column: str) -> str:
-    """The expression, unless its ranges run backwards: the database would fail on it. Raises BadRequest."""
-    try:
-        re.compile(expression)
-    except re.error as error:
+def _forwards(pattern: str, column: str) -> str:
+    """The pattern, unless a range in it runs backwards, which nobody means. Raises BadRequest."""
+    if found := backwards(pattern):
         field = "scope.types" if column == "mime" else "scope.names"
-        raise BadRequest(field, f"{pattern!r} is no pattern: {error.msg}") from None
-    return expression
+        raise BadRequest(field, f"{pattern!r} is no pattern: the range {found} runs backwards")
+    return pattern
 
 
 def _collection(name: str) -> Collection:

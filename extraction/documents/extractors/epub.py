@@ -21,7 +21,7 @@ FONTS = ("http://www.idpf.org/2008/embedding", "http://ns.adobe.com/pdf/enc#RC")
 
 class EpubExtractor(Extractor):
     name = "epub"
-    version = "1.0"
+    version = "1.1"
     label = "Book (EPUB)"
     media_types = ("application/epub+zip",)
 

@@ -8,7 +8,7 @@ from ..errors import ExtractionFailed
 from ..limits import MIB, Limits
 from .base import Extractor, Option, SourceFile
 from .flow import Flow, Piece, lacking, tool
-from .htmltext import decode_html, parse, pieces, title_of
+from .htmltext import decode_html, is_usual, parse, pieces, title_of
 
 MAX_MAIN_CHARS = 4_000_000
 """Longer pages are kept whole: finding the main part reads the page many times."""
@@ -18,7 +18,7 @@ LEAST_MAIN = 200
 
 class HtmlExtractor(Extractor):
     name = "html"
-    version = "1.0"
+    version = "1.1"
     label = "Web page"
     media_types = ("text/html", "application/xhtml+xml")
     options: ClassVar[Mapping[str, Option]] = {
@@ -52,7 +52,7 @@ class HtmlExtractor(Extractor):
 
 
 def _main_pieces(text: str) -> list[Piece]:
-    if len(text) > MAX_MAIN_CHARS:
+    if len(text) > MAX_MAIN_CHARS or not is_usual(text):
         return []
     import trafilatura
 

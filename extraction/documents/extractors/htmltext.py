@@ -4,6 +4,7 @@ import re
 from collections.abc import Iterator
 from typing import Any
 
+from ..errors import ExtractionFailed
 from .charsets import decode
 from .flow import Piece, table
 
@@ -37,12 +38,40 @@ def decode_html(data: bytes, charset: str = "auto") -> tuple[str, str, str]:
 
 
 def parse(html: str) -> Any:
-    """The lxml tree of a page; None when there is nothing in it."""
+    """The lxml tree of a page; None when there is nothing in it. Raises ExtractionFailed "too_deep"."""
+    if not html.strip():
+        return None
+    # Without huge_tree whatever follows an attribute of 10 MB (a picture in the page) would be left out in silence.
+    root, whole = _tree(html, huge_tree=True)
+    if not whole:
+        raise ExtractionFailed("too_deep", "the elements of the page are nested so deeply that it cannot be read whole")
+    return root
+
+
+def is_usual(html: str) -> bool:
+    """Whether a parser with the usual limits reads all of the page; one that does not stops in silence."""
+    return _tree(html)[1]
+
+
+def _tree(html: str, **options: Any) -> tuple[Any, bool]:
+    """The tree, and whether it is that of the whole page."""
     from lxml import etree
 
-    parser = etree.HTMLParser(remove_comments=False, no_network=True)
-    # Characters that XML does not have: lxml would cut the text at them.
-    return etree.fromstring(XML_LINE.sub("", html.replace("\0", "\ufffd")), parser) if html.strip() else None
+    parser = etree.HTMLParser(remove_comments=False, no_network=True, **options)
+    try:
+        # Characters that XML does not have: lxml would cut the text at them.
+        root = etree.fromstring(XML_LINE.sub("", html.replace("\0", "\ufffd")), parser)
+    except etree.XMLSyntaxError:
+        if _is_whole(parser):
+            raise
+        root = None
+    return root, _is_whole(parser)
+
+
+def _is_whole(parser: Any) -> bool:
+    from lxml import etree
+
+    return all(error.level != etree.ErrorLevels.FATAL for error in parser.error_log)
 
 
 def title_of(root: Any) -> str:

@@ -17,7 +17,7 @@ MAX_PARTS = 1_000
 
 class MailExtractor(Extractor):
     name = "eml"
-    version = "1.0"
+    version = "1.1"
     label = "E-mail"
     media_types = ("message/rfc822",)
 

@@ -190,8 +190,28 @@ def test_layout_tables_are_text_and_data_tables_are_tables() -> None:
 
 
 def test_html_of_great_depth_is_read() -> None:
-    found = list(pieces(parse("<div>" * 5000 + "deep" + "</div>" * 5000)))
-    assert [piece.text for piece in found] in ([], ["deep"])
+    found = list(pieces(parse(f"<div>{'<font>' * 1000}deep<p>after")))
+    assert [piece.text for piece in found] == ["deep", "after"]
+    with pytest.raises(ExtractionFailed, match="nested so deeply") as refusal:
+        parse(f"before{'<div>' * 5000}deep")
+    assert refusal.value.reason == "too_deep"
+
+
+@pytest.mark.parametrize(
+    "between",
+    ["<b>" * 300, "<blockquote>" * 300, f'<img src="data:,{"A" * 11_000_000}">', f"<!--{'A' * 11_000_000}-->"],
+    ids=["unclosed", "quotes", "picture", "comment"],
+)
+def test_what_follows_in_a_page_is_never_left_out_in_silence(tmp_path, between: str) -> None:
+    told = [
+        f"This is paragraph {number} of the page, and it has enough words to be its main part." for number in range(4)
+    ]
+    page = f"<html><body><p>{told[0]}</p><p>{told[1]}</p>{between}<p>{told[2]}</p><p>{told[3]}</p></body></html>"
+    (tmp_path / "a.html").write_text(page)
+    assert extract("html", tmp_path / "a.html", tmp_path).text.split("\n\n") == told
+    mail = f"From: a@example.org\nSubject: x\nContent-Type: text/html\n\n{page}"
+    (tmp_path / "a.eml").write_text(mail)
+    assert told[3] in extract("eml", tmp_path / "a.eml", tmp_path).text
 
 
 def test_a_mail_with_html_alone_and_one_in_an_old_charset(tmp_path) -> None:
