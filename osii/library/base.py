@@ -17,6 +17,9 @@ from graphctx.models import EmbeddingSpace
 TEXT, LEARNER = "text", "learner"
 """What a method may need of a document: a text in force, a learner."""
 
+ENDINGS = (KeyboardInterrupt, SystemExit, GeneratorExit)
+"""What ends the process or the call, and is nobody's failure. Any other BaseException is one: Rust's panics are."""
+
 
 class MethodRefused(DocumentError):
     """No such kind or method, its options are wrong, or it is not ready here."""

@@ -11,6 +11,7 @@ from coverage.queueing import LIBRARY, enqueue_missing, stop_requested
 from extraction.leases import WorkerStopping
 
 from . import steps
+from .base import ENDINGS
 from .items import Holding, ItemLost, RunCancelled, RunPaused, claim
 from .run_models import ProcessingItem, ProcessingRun, ProcessingStep, Step
 from .settling import settle
@@ -80,9 +81,9 @@ def _attempt(holding: Holding) -> None:
     except KeyboardInterrupt:
         holding.hand_back()
         raise
-    except (OperationalError, InterfaceError, BaseTimeoutException):
+    except (OperationalError, InterfaceError, BaseTimeoutException, *ENDINGS):
         raise
-    except Exception as error:
+    except BaseException as error:
         logger.exception("Item %s of run %s failed", item.pk, item.run_id)
         holding.end(ProcessingItem.Status.FAILED, f"internal: {type(error).__name__}: {error}"[:2000])
     else:
@@ -122,10 +123,10 @@ def _outcome(holding: Holding, row: ProcessingStep, operation: dict) -> steps.Ou
     try:
         outcome = steps.do(item, row, operation, holding.checkpoint)
     except (
-        ItemLost, RunCancelled, RunPaused, WorkerStopping, OperationalError, InterfaceError, BaseTimeoutException,
+        ItemLost, RunCancelled, RunPaused, WorkerStopping, OperationalError, InterfaceError, BaseTimeoutException, *ENDINGS,
     ):  # fmt: skip
         raise
-    except Exception as error:
+    except BaseException as error:
         logger.exception("Step %s of item %s failed", row.step, item.pk)
         return steps.Outcome(steps.FAILED, f"internal: {type(error).__name__}: {error}"[:2000])
     if item.document_id != known:

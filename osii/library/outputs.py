@@ -15,7 +15,7 @@ from extraction.models import Document, ExtractionVersion
 from graphctx.embedding import EmbeddingError
 
 from . import files, methods, staleness
-from .base import Made, MethodRefused, Piece, Source
+from .base import ENDINGS, Made, MethodRefused, Piece, Source
 from .methods import Wanted
 from .models import Chunk, ChunkVector, Output
 
@@ -105,9 +105,9 @@ def _attempt(source: Source, wanted: Wanted) -> tuple[Made, str]:
     method = methods.find(wanted.kind, wanted.method)
     try:
         return method.make(Source(source.document, source.extraction, watched), wanted.options), ""
-    except (DatabaseError, BaseTimeoutException):
+    except (DatabaseError, BaseTimeoutException, *ENDINGS):
         raise
-    except Exception as error:
+    except BaseException as error:
         if stops:
             raise  # the run was paused or lost its lease: that is no failure of the document
         expected = isinstance(error, DocumentError | EmbeddingError)
@@ -115,7 +115,7 @@ def _attempt(source: Source, wanted: Wanted) -> tuple[Made, str]:
         return Made(), _named(error)
 
 
-def _named(error: Exception) -> str:
+def _named(error: BaseException) -> str:
     if isinstance(error, DocumentError):
         name, text = error.reason, str(error)
     elif isinstance(error, EmbeddingError):

@@ -19,6 +19,9 @@ STOP_WORDS = frozenset(
 KEYWORDS_READ = 200_000
 """Characters from the beginning in which keywords are looked for; the time grows faster than the text."""
 _WORD = re.compile(r"[^\W_]+(?:['’-][^\W_]+)*")
+LONGEST_WORD = 200
+"""Characters. In longer runs without white space (data, keys, lines of numbers) the library gives up on the text."""
+_RUN = re.compile(rf"\S{{{LONGEST_WORD + 1},}}")
 _UNSPACED = re.compile(r"[\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff]")
 
 
@@ -69,5 +72,17 @@ def keywords(text: str, language: str, count: int) -> list[dict[str, Any]]:
     if language == "und":
         language = "en"
     yake = Yake(language=language, ngrams=3) if language in STOP_WORDS else Yake(stopwords=set(), ngrams=3)
-    ranked = yake.get_n_best(text, n=count)
+    ranked = yake.get_n_best(_RUN.sub(_in_words, text), n=count)
     return [{"keyword": word, "score": round(score, 6)} for word, score in ranked]
+
+
+def _in_words(run: re.Match[str]) -> str:
+    """The words of a long run, parted by spaces; what is longer than a word can be is left out, or cut where a script has
+    no spaces."""
+    kept = []
+    for word in re.findall(r"[^\W_]+", run.group()):
+        if len(word) <= LONGEST_WORD:
+            kept.append(word)
+        elif _UNSPACED.search(word):
+            kept += [word[start : start + LONGEST_WORD] for start in range(0, len(word), LONGEST_WORD)]
+    return " ".join(kept)

@@ -17,7 +17,7 @@ from osii.library import invariants, methods, outputs
 from osii.library.base import Made, MethodRefused, OutputFailed
 from osii.library.models import Chunk, ChunkVector, Output, OutputSetting
 from osii.library.sentences import sentences
-from osii.library.statistics import Statistics
+from osii.library.statistics import Statistics, keywords
 
 pytestmark = pytest.mark.django_db
 
@@ -140,8 +140,31 @@ def test_no_text_is_too_strange_for_an_enrichment(extracted, text):
 
 
 @pytest.mark.parametrize(
+    "run",
+    [
+        "[" * 20_000,
+        "don't" * 20_000,
+        "0x" + "deadbeef" * 20_000,
+        "Abc.Def" * 20_000,
+        ",".join(map(str, range(30_000))),
+        "中" * 20_000,
+    ],
+    ids=["brackets", "apostrophes", "hex", "dots", "numbers", "chinese"],
+)
+def test_keywords_are_found_beside_a_long_run_without_spaces(run):
+    found = keywords(f"The heat pump stands behind the house. {run} The heat pump hums.", "en", 50)
+    assert "heat pump" in {one["keyword"] for one in found}
+    assert max(len(one["keyword"]) for one in found) < 700, "three words at most"
+
+
+class Panic(BaseException):
+    """As libraries in Rust raise it: beside Exception."""
+
+
+@pytest.mark.parametrize(
     ("error", "named"),
     [
+        (Panic("gave up"), "method_error: Panic: gave up"),
         (OutputFailed("too_dull", "nothing stands out"), "too_dull: nothing stands out"),
         (ZeroDivisionError("by zero\n"), "method_error: ZeroDivisionError: by zero "),
         (MemoryError(), "out_of_memory: the method needs more memory than there is"),
@@ -158,6 +181,17 @@ def test_a_failure_leaves_its_reason_and_nothing_else(document, monkeypatch, err
     assert outputs.current(document, "enrichment", "statistics") is None
     monkeypatch.undo()
     assert outputs.make(document.pk, "enrichment", "statistics").status == "succeeded"
+
+
+@pytest.mark.parametrize("ending", [KeyboardInterrupt, SystemExit])
+def test_the_end_of_the_process_is_no_failure_of_the_document(document, monkeypatch, ending):
+    def end(self, source, options):
+        raise ending
+
+    monkeypatch.setattr(Statistics, "make", end)
+    with pytest.raises(ending):
+        outputs.make(document.pk, "enrichment", "statistics")
+    assert Output.objects.count() == 0
 
 
 def test_work_that_is_stopped_writes_nothing(document):
