@@ -22,6 +22,7 @@ from graphctx.selection import check_budget, select
 from graphctx.steers import TOPIC_CHARACTERS
 from osii import links, propositions, tokens
 from osii.api import shapes
+from osii.care.memory import watch
 from osii.library.requests import BadRequest
 from osii.library.search import find
 
@@ -76,6 +77,7 @@ def _reading(who: Callable[[], Learner]) -> Iterator[Learner]:
     except (TokenRefused, EmbeddingError, BadRequest, ValueError) as error:
         raise ToolError(str(error)) from error
     finally:
+        watch.look()
         connection.close()  # the SDK runs each call in some thread of its own, which would keep one open
 
 

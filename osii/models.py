@@ -11,6 +11,7 @@ from django.utils import timezone
 from coverage.ids import new_id
 from coverage.models import Chat, Learner
 
+from .care.models import Erasure, StaffAction
 from .library.models import Chunk, ChunkVector, Output, OutputKind, OutputSetting
 from .library.run_models import Collection, CollectionDocument, ProcessingItem, ProcessingRun, ProcessingStep, Step
 
@@ -21,6 +22,7 @@ __all__ = [
     "ChunkVector",
     "Collection",
     "CollectionDocument",
+    "Erasure",
     "ImportedChat",
     "Output",
     "OutputKind",
@@ -28,6 +30,7 @@ __all__ = [
     "ProcessingItem",
     "ProcessingRun",
     "ProcessingStep",
+    "StaffAction",
     "Step",
 ]
 

@@ -37,6 +37,13 @@ class WarmWorker(SimpleWorker):
         super().handle_warm_shutdown_request()
         queueing.stop_requested.set()
 
+    def heartbeat(self, timeout: int | None = None, pipeline: redis.client.Pipeline | None = None) -> None:
+        super().heartbeat(timeout, pipeline)
+        if pipeline is None:  # between jobs; beats within one come from another thread
+            from osii.care.memory import watch
+
+            watch.look()
+
     def get_heartbeat_ttl(self, job: Job) -> int:
         return LIFE_SECONDS
 

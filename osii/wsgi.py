@@ -2,6 +2,7 @@
 
 import os
 
+from django.core.handlers.wsgi import WSGIHandler
 from django.core.wsgi import get_wsgi_application
 
 os.environ.setdefault("DJANGO_SETTINGS_MODULE", "osii.settings")
@@ -9,6 +10,17 @@ os.environ.setdefault("DJANGO_SETTINGS_MODULE", "osii.settings")
 from osii import embedded
 from osii.care import marker
 
-marker.refuse_to_start()
-embedded.ensure()
-application = get_wsgi_application()
+
+def _start() -> WSGIHandler:
+    marker.refuse_to_start()
+    embedded.ensure()
+    started = get_wsgi_application()
+    from django.core.signals import request_finished
+
+    from osii.care import memory  # models can be imported from now on
+
+    request_finished.connect(memory.watch.look)
+    return started
+
+
+application = _start()

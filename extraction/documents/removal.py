@@ -30,11 +30,14 @@ from .promotion import lock_document
 from .store import REMOVING, Store, library_store
 from .strays import output_files
 
+ERASED_NAME = "(erased)"
 
-def remove_document(file_id: str, actor: str, reason: str = "") -> Removal:
+
+def remove_document(file_id: str, actor: str, reason: str = "", *, name_it: bool = True) -> Removal:
     """Erase a document for good: its bytes, versions, outputs, promotions, and the evidence read from it.
 
-    Propositions that have no other evidence go too. Raises UnknownDocument, StoreError; then nothing was removed.
+    Propositions that have no other evidence go too. Without ``name_it`` the record says nothing of its name, for the
+    erasure of a learner. Raises UnknownDocument, StoreError; then nothing was removed.
     """
     store = library_store()
 
@@ -42,6 +45,7 @@ def remove_document(file_id: str, actor: str, reason: str = "") -> Removal:
         document = lock_document(file_id)
         versions = list(document.versions.order_by("created_at", "id").values_list("pk", flat=True))
         removal = _record(identity, Removal.What.DOCUMENT, document, versions, actor, reason)
+        removal.filename = removal.filename if name_it else ERASED_NAME
         allow_erase()
         evidence = _erase_evidence(Instance.objects.filter(document_id=file_id))
         removal.counts = {"sources": document.sources.count(), **_delete_document(document), **evidence}

@@ -78,7 +78,7 @@ def make(target: Path, *, with_gaps: bool = False, progress: Callable[..., Any])
             os.fsync(file.fileno())
         with progress("Reading it back (MB)", partial.stat().st_size // 10**6) as advance:
             contents = archive.verify(partial, megabytes(advance))
-        _publish(partial, target)
+        publish(partial, target)
     except archive.ArchiveError as error:
         raise BackupError(f"what was written does not read back: {error}") from None
     except programs.ProgramError as error:
@@ -93,7 +93,7 @@ def make(target: Path, *, with_gaps: bool = False, progress: Callable[..., Any])
     return told
 
 
-def _publish(partial: Path, target: Path) -> None:
+def publish(partial: Path, target: Path) -> None:
     """Give the whole file its name, and never take another file's."""
     try:
         os.link(partial, target)

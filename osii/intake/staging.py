@@ -111,14 +111,14 @@ def discard(upload: Upload) -> None:
 def sweep() -> int:
     """Delete uploads whose runs have added everything, and those that nobody decided on; returns how many."""
     swept = 0
-    for upload, age in _kept():
+    for upload, age in kept():
         if _is_done(upload, age):
             discard(upload)
             swept += 1
     return swept
 
 
-def _kept() -> Iterator[tuple[Upload, float]]:
+def kept() -> Iterator[tuple[Upload, float]]:
     """Every upload and its age in seconds."""
     root = uploads_root()
     for folder in sorted(root.iterdir()) if root.is_dir() else ():
