@@ -301,6 +301,7 @@ def test_conversations_and_problems_are_paged_and_capped(staff):
     assert "1–100 of 250 conversations" in first
     assert "Title 250" in third
     assert "The first 1 of 5,000 problems." in first
+    assert re.search(r'href="#problems-title".*<strong>5,000</strong>', first)
 
 
 def test_empty_failed_and_absent(staff):
