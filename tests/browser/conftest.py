@@ -1,0 +1,121 @@
+"""A real browser on a real server. Without chromium on the machine these tests are left out, and pytest says so.
+
+Every page that a test opens is watched: a request to another host, a script error, or anything that the content
+security policy refused makes the test fail at its end.
+"""
+
+import os
+import shutil
+import subprocess
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from urllib.parse import urlsplit
+
+import pytest
+from django.conf import settings
+from django.contrib.auth.models import User
+from django.test import Client
+from playwright.sync_api import Browser, BrowserContext, ConsoleMessage, Page, sync_playwright
+
+HERE = Path(__file__).parent
+NAMES = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable")
+CHROMIUM = os.environ.get("CHROMIUM") or next(filter(None, map(shutil.which, NAMES)), None)
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    for item in items:
+        if item.path.is_relative_to(HERE):
+            item.add_marker(pytest.mark.slow)
+            if CHROMIUM is None:
+                item.add_marker(pytest.mark.skip(reason="no chromium on this machine: browser tests are left out"))
+
+
+@pytest.fixture(scope="module")
+def browser(django_db_setup: None) -> Iterator[Browser]:
+    """One for a module, not longer: playwright's event loop runs in this thread, where other tests start their own.
+
+    Django takes that loop for an async caller, hence the setting.
+    """
+    with pytest.MonkeyPatch.context() as patch, sync_playwright() as playwright:
+        patch.setenv("DJANGO_ALLOW_ASYNC_UNSAFE", "true")
+        # Chromium's own sandbox refuses to run as root, which a container's user is; the pages are our own.
+        made = playwright.chromium.launch(executable_path=CHROMIUM, args=["--no-sandbox"])
+        yield made
+        made.close()
+
+
+LEFT = ("htmx:sendAbort", "htmx:afterRequest")
+"""What htmx reports when a page is left while it asks how far a run is."""
+
+
+class Watch:
+    """What a page did that it must not do. ``expected`` holds parts of console lines that a test provokes."""
+
+    def __init__(self, host: str) -> None:
+        self.host = host
+        self.seen: list[str] = []
+        self.expected: list[str] = [*LEFT]
+
+    def on(self, page: Page) -> None:
+        page.on("request", lambda request: self._request(request.url))
+        page.on("console", self._console)
+        page.on("pageerror", lambda error: self.seen.append(f"script error: {error}"))
+
+    def _request(self, url: str) -> None:
+        parts = urlsplit(url)
+        if parts.scheme in {"http", "https", "ws", "wss"} and parts.netloc != self.host:
+            self.seen.append(f"request to another host: {url}")
+
+    def _console(self, message: ConsoleMessage) -> None:
+        if message.type in {"error", "warning"} and not any(part in message.text for part in self.expected):
+            self.seen.append(f"{message.type}: {message.text}")
+
+
+@pytest.fixture
+def watch(live_server) -> Watch:
+    return Watch(urlsplit(live_server.url).netloc)
+
+
+@pytest.fixture
+def admin(transactional_db: None) -> User:
+    return User.objects.create_superuser("admin", password="a lamp in the dark")
+
+
+@pytest.fixture
+def open_context(live_server, browser, admin, watch, rq_connection) -> Iterator[Callable[..., BrowserContext]]:
+    """Makes browser contexts that are logged in (``login=False``: not), each with a session of its own."""
+    made: list[BrowserContext] = []
+
+    def make(*, login: bool = True, **options) -> BrowserContext:
+        context = browser.new_context(base_url=live_server.url, **options)
+        context.set_default_timeout(15_000)
+        context.on("page", watch.on)
+        if login:
+            client = Client()
+            client.force_login(admin)
+            name = settings.SESSION_COOKIE_NAME
+            context.add_cookies([{"name": name, "value": client.cookies[name].value, "url": live_server.url}])
+        made.append(context)
+        return context
+
+    yield make
+    for context in made:
+        context.close()
+    assert watch.seen == []
+
+
+@pytest.fixture
+def page(open_context) -> Page:
+    return open_context(viewport={"width": 1280, "height": 900}).new_page()
+
+
+@pytest.fixture
+def work(manage, child_environment) -> Callable[[str], None]:
+    """Has a real worker do what waits in a queue."""
+
+    def run(queue: str) -> None:
+        command = manage("work", queue, "--burst")
+        done = subprocess.run(command, env=child_environment, capture_output=True, text=True, timeout=120, check=False)
+        assert done.returncode == 0, done.stderr
+
+    return run
