@@ -10,7 +10,7 @@ READY := .venv/.ready
 RUN := .venv/bin/python
 
 .DEFAULT_GOAL := help
-.PHONY: help demo run test lint bench quality lock
+.PHONY: help demo run test lint bench quality reference lock
 
 help: ## list the targets
 	@sed -n 's/^\([a-z]*\):.*## \(.*\)/make \1	\2/p' Makefile | expand -t 14
@@ -35,6 +35,9 @@ bench: $(READY) ## measure speed side by side and print a table
 
 quality: $(READY) ## measure precision and recall of the extract workers on the labelled set
 	@$(RUN) -m tests.quality $(ARGS)
+
+reference: $(READY) ## write the reference of the commands, docs/commands.md, anew
+	@$(RUN) manage.py reference
 
 lock: ## write requirements.lock anew from pyproject.toml, in an environment of its own
 	@$(PYTHON) -m venv --clear var/lock

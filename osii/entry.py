@@ -27,6 +27,7 @@ NO_DATABASE = {
     "findstatic",
     "diffsettings",
     "sendtestemail",
+    "reference",
 }
 RAISED_AGAIN_SECONDS = 0.5
 # These look after the servers and tables themselves, or must see them as they are.
