@@ -55,6 +55,10 @@ class Foresight:
         return len(self.paths(NEW, KNOWN, REPLACES, UNREAD))
 
     @property
+    def only_known(self) -> bool:
+        return self.to_add == len(self.paths(KNOWN))
+
+    @property
     def chats(self) -> int:
         return len(self.paths(CHATS))
 

@@ -19,6 +19,7 @@ from django.utils.safestring import SafeString
 from extraction.models import Batch
 from extraction.prompts import is_older
 from extraction.spending import money
+from osii.library.incoming import uploads_root
 from osii.models import ProcessingRun
 from osii.web import activity_list, paging, review, strip
 from osii.web.statuses import Status, status_of
@@ -136,6 +137,12 @@ def run_title(run: ProcessingRun) -> str:
 def file_name(path: str) -> str:
     """The last part of a path."""
     return path.rpartition("/")[2]
+
+
+@register.filter
+def was_uploaded(path: str) -> bool:
+    """Whether the file came by the upload page: then its path is a place of ours, kept for a while, and says nothing."""
+    return path.startswith(f"{uploads_root()}/")
 
 
 @register.filter

@@ -5,6 +5,7 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 from datetime import timedelta
 from typing import Any
+from urllib.parse import urlencode
 
 from django.db.models import Count, ExpressionWrapper, F, Max
 from django.db.models.fields import DurationField
@@ -16,7 +17,7 @@ from extraction.documents.promotion import move_to_take_back
 from extraction.documents.selectors import version_text
 from extraction.documents.store import library_store
 from extraction.models import Document, ExtractionVersion, Removal
-from osii.models import Output, ProcessingStep
+from osii.models import Output, OutputKind, ProcessingStep
 from osii.web.access import PageRequest
 from osii.web.paging import page_of
 
@@ -60,6 +61,7 @@ def context(request: PageRequest, document: Document) -> dict[str, Any]:
         "promotions": document.promotions.select_related("takes_back")[:MOVES_SHOWN],
         "take_back": move_to_take_back(document),
         "removals": Removal.objects.filter(file_id=document.pk)[:MOVES_SHOWN],
+        **_offered([row.version for row in shown], document.primary_id),
         **_compared(request, document),
     }
 
@@ -113,6 +115,22 @@ def _table(value: object) -> dict[str, Any]:
 
 def _whole(value: object) -> int:
     return value if type(value) is int and value >= 0 else 0
+
+
+def _offered(versions: list[ExtractionVersion], primary_id: str | None) -> dict[str, Any]:
+    """What is compared where nobody has chosen yet: the text in force with the newest other one, the older at the left."""
+    usable = [version for version in versions if version.status == ExtractionVersion.Status.SUCCEEDED]
+    usable.sort(key=lambda version: version.pk != primary_id)  # stable: then the newest
+    pair = sorted(usable[:2], key=lambda version: version.created_at)
+    return dict(zip(("left", "right"), pair, strict=False))
+
+
+def what_became_stale(document: Document, former_id: str | None) -> tuple[int, str]:
+    """(number of outputs made of the former primary, query of the plan that makes them anew of the primary)."""
+    rows = Output.objects.filter(document=document, source_extraction=former_id, status=Output.Status.SUCCEEDED)
+    kinds = list(rows.order_by().values_list("kind", flat=True))
+    steps = {kind: "default" if kind in {OutputKind.SYNTHESIS, OutputKind.ENRICHMENT} else "on" for kind in kinds}
+    return len(kinds), urlencode({"ids": document.pk} | dict(sorted(steps.items())))
 
 
 def _compared(request: PageRequest, document: Document) -> dict[str, Any]:

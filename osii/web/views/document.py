@@ -4,9 +4,11 @@ from collections.abc import Callable
 from typing import Any
 
 from django.contrib import messages
+from django.contrib.humanize.templatetags.humanize import intcomma
 from django.http import HttpResponse, HttpResponseBase
 from django.shortcuts import redirect, render
 from django.urls import reverse
+from django.utils.html import format_html
 from django.views.decorators.http import require_POST, require_safe
 
 from extraction.documents.errors import DocumentError
@@ -107,8 +109,24 @@ def document_promote(request: PageRequest, file_id: str) -> HttpResponse:
     except (DocumentError, ValueError) as error:
         messages.error(request, f"Nothing was changed: {error}.")
     else:
-        messages.success(request, f"{chosen['extraction_id']} is in force now.")
+        messages.success(request, _moved(row, chosen["extraction_id"]))
     return _to_versions(file_id)
+
+
+def _moved(before: Document, extraction_id: str) -> str:
+    """What a promotion has done, and the way to what is to be done now."""
+    count, query = extractions.what_became_stale(before, before.primary_id)
+    if not count or before.primary_id == extraction_id:
+        return f"{extraction_id} is in force now."
+    plan = f"{reverse('intake-process')}?{query}"
+    words = f"{intcomma(count)} output{'' if count == 1 else 's'} made of the version before"
+    return format_html(
+        '{} is in force now. {} {} stale. <a href="{}">Make what is missing anew…</a>',
+        extraction_id,
+        words,
+        "is" if count == 1 else "are",
+        plan,
+    )
 
 
 @require_POST

@@ -17,7 +17,7 @@ from osii.library.plan import Plan
 from osii.library.requests import BadRequest, Conflict, Request
 from osii.library.run_models import Step
 from osii.web.access import PageRequest, staff_action, staff_page
-from osii.web.planning import plan_rows
+from osii.web.planning import STATES, plan_rows, plan_totals
 from osii.web.processing_forms import PlanForm, planned
 
 from .document import PROCESS
@@ -36,9 +36,12 @@ def planner(request: PageRequest) -> HttpResponse:
     made, problem = _plan(form)
     if made is not None:
         kept = _query(query)
+        listing = f"{reverse('intake-process-documents')}?{kept}"
         context |= {
             "plan": made,
-            "steps": plan_rows(made, f"{reverse('intake-process-documents')}?{kept}"),
+            "states": STATES,
+            "steps": plan_rows(made, listing),
+            "totals": plan_totals(made, listing),
             "query": kept,
             "submission": new_id(),
         }
