@@ -111,7 +111,20 @@ def test_a_promotion_names_the_outputs_that_become_stale_and_is_rolled_back(staf
     page = url_of(document, tab="extractions")
     assert "1 output becomes stale" in staff.get(page).text
     fields = {"extraction_id": upper.pk, "expected_primary": version.pk}
-    staff.post(reverse("document-promote", args=[document.pk]), fields)
+    (left, right) = re.findall(r'<option value="([^"]+)" selected', staff.get(page).text)
+    assert (left, right) == (version.pk, upper.pk)
+    told = staff.post(reverse("document-promote", args=[document.pk]), fields, follow=True).text
+    assert "1 output made of the version before is stale." in told
+    plan = staff.get(re.search(r'href="(/intake/process/\?ids=[^"]+)"', told)[1].replace("&amp;", "&"))
+    assert [(row.step.id, row.counts[0].number) for row in plan.context["steps"]] == [("chunks", 1)]
+    assert [(one.name, one.number) for one in plan.context["totals"]] == [
+        ("eligible", 1),
+        ("current", 0),
+        ("blocked", 0),
+    ]
+    for row in plan.context["steps"]:
+        for count in row.counts:
+            assert count.url == "" or "notes.txt" in staff.get(count.url).text
     assert "extraction changed" in staff.get(url_of(document, tab="outputs")).text
     moved = reverse("document-rollback", args=[document.pk])
     assert "Nothing was changed" in staff.post(moved, {"expected_primary": version.pk}, follow=True).text
@@ -297,6 +310,9 @@ def test_an_upload_is_looked_at_first_and_then_added_once(staff, store):
     assert document.learner.name == "Ada"
     page = staff.get(first["Location"]).text
     assert "100 %" in page
+    shown = page + staff.get(reverse("document", args=[document.pk])).text
+    assert "uploaded as" in shown
+    assert str(staging.uploads_root()) not in shown
     assert "hx-get" not in page
     assert staging.sweep() == 1
     assert "not kept any more" in staff.get(response["Location"], follow=True).text
