@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from uuid import UUID
 
 from django.db import transaction
-from django.db.models import Exists, F, OuterRef, QuerySet
+from django.db.models import Exists, F, OuterRef, Q, QuerySet
 
 from coverage import services as chats
 from coverage.guards import allow_erase
@@ -88,6 +88,19 @@ def remove_bare(touched: Iterable[UUID], reason: str) -> tuple[set[UUID], set[UU
     bare = Proposition.objects.filter(~has_evidence, pk__in=list(touched))
     forgotten = _empty_tombstones(bare)
     return _remove(bare.exclude(state=Proposition.State.FORGOTTEN), reason), forgotten
+
+
+def foreseen(evidence: Q) -> tuple[int, Fate]:
+    """How many instances ``evidence`` selects, and what would become of their propositions if these were erased."""
+    elsewhere = Instance.objects.filter(proposition=OuterRef("pk")).exclude(evidence)
+    stood_on = Proposition.objects.filter(Exists(Instance.objects.filter(evidence, proposition=OuterRef("pk"))))
+    bare = stood_on.filter(~Exists(elsewhere))
+    forgotten = bare.filter(state=Proposition.State.FORGOTTEN).count()
+    total = stood_on.count()
+    kept = stood_on.filter(Exists(elsewhere.filter(live=True))).count()
+    removed = bare.count() - forgotten
+    fate = Fate(kept, total - kept - removed - forgotten, removed, forgotten)
+    return Instance.objects.filter(evidence).count(), fate
 
 
 def standing(touched: Iterable[UUID]) -> dict[str, int]:

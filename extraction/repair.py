@@ -11,15 +11,15 @@ from functools import partial
 from uuid import UUID
 
 from django.db import transaction
-from django.db.models import Case, Exists, F, Max, OuterRef, Sum, Value, When
+from django.db.models import Case, F, Max, OuterRef, Q, Sum, Value, When
 
 from coverage.guards import allow_erase
 from coverage.models import Chat, CoverageEntry, Learner, Message, MessageCoverage
 from coverage.services import append_entries, lock_chat
 from graphctx import links
-from graphctx.models import Instance, Proposition
+from graphctx.models import Instance
 
-from .erasure import Fate, remove_bare, standing
+from .erasure import Fate, foreseen, remove_bare, standing
 from .locking import with_runs_locked
 from .models import Batch, Candidate, Resolution, Run
 from .prompts import older_rows
@@ -182,15 +182,8 @@ def _opened(
 def preview_purge(chat_id: UUID) -> Purge:
     """What ``purge_chat`` would remove now, and what a reset would open. Raises Chat.DoesNotExist."""
     chat = Chat.objects.get(pk=chat_id)
-    elsewhere = Instance.objects.filter(proposition=OuterRef("pk")).exclude(chat=chat)
-    stood_on = Proposition.objects.filter(Exists(Instance.objects.filter(proposition=OuterRef("pk"), chat=chat)))
-    bare = stood_on.filter(~Exists(elsewhere))
-    forgotten = bare.filter(state=Proposition.State.FORGOTTEN).count()
-    total = stood_on.count()
-    kept = stood_on.filter(Exists(elsewhere.filter(live=True))).count()
-    removed = bare.count() - forgotten
-    fate = Fate(kept, total - kept - removed - forgotten, removed, forgotten)
-    return Purge(Instance.objects.filter(chat=chat).count(), fate, preview_reread(chat_id, Scope()))
+    instances, fate = foreseen(Q(chat=chat))
+    return Purge(instances, fate, preview_reread(chat_id, Scope()))
 
 
 def purge_chat(chat_id: UUID, coverage: str) -> Purge:

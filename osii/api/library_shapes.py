@@ -1,9 +1,13 @@
 """Rows of the document library as the API shows them."""
 
+from collections.abc import Sequence
+from dataclasses import asdict
 from typing import Any
 
-from extraction.models import Document
+from extraction.documents.retention import Candidate
+from extraction.models import Document, Removal
 from osii.library.progress import Progress
+from osii.library.removing import Removing
 from osii.models import Output, ProcessingItem, ProcessingRun, ProcessingStep
 
 from .shapes import moment
@@ -117,4 +121,47 @@ def output(row: Output, state: tuple[str, str]) -> dict[str, Any]:
         "content": row.content,
         "counts": row.counts,
         "created_at": moment(row.created_at),
+    }
+
+
+def removing(found: Removing) -> dict[str, Any]:
+    return {
+        "file_id": found.file_id,
+        "filename": found.filename,
+        "size_bytes": found.size_bytes,
+        "counts": found.counts,
+        "propositions": asdict(found.fate),
+        "in_hand": found.in_hand,
+    }
+
+
+def removal(row: Removal) -> dict[str, Any]:
+    return {
+        "id": str(row.pk),
+        "what": row.what,
+        "file_id": row.file_id,
+        "filename": row.filename,
+        "versions": row.versions,
+        "counts": row.counts,
+        "actor": row.actor,
+        "reason": row.reason,
+        "created_at": moment(row.created_at),
+    }
+
+
+def retention(row: Document, found: Sequence[Candidate]) -> dict[str, Any]:
+    return {
+        "file_id": row.pk,
+        "primary_id": row.primary_id,
+        "versions": [
+            {
+                "extraction_id": one.extraction_id,
+                "status": one.status,
+                "created_at": moment(one.created_at),
+                "size_bytes": one.size_bytes,
+                "kept": one.kept or None,
+            }
+            for one in found
+        ],
+        "removable_bytes": sum(one.size_bytes for one in found if not one.kept),
     }

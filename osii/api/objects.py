@@ -17,6 +17,7 @@ from extraction.documents.errors import (
     DocumentError,
     PrimaryMoved,
     PromotionRefused,
+    RemovalRefused,
     StoreError,
     UnknownDocument,
     UnknownVersion,
@@ -60,7 +61,7 @@ def told() -> Iterator[None]:
         yield
     except (UnknownDocument, UnknownVersion) as error:
         raise Problem(404, _sentence(error)) from None
-    except (PrimaryMoved, PromotionRefused) as error:
+    except (PrimaryMoved, PromotionRefused, RemovalRefused) as error:
         raise Problem(409, _sentence(error)) from None
     except StoreError as error:
         raise Problem(503, _sentence(error), headers={"Retry-After": "5"}) from None

@@ -2,7 +2,7 @@
 
 from ninja import Swagger
 
-from . import chats, knowledge, objects, problems, runs, search
+from . import chats, knowledge, problems, removals, runs, search
 from .auth import Bearer
 from .bodies import JsonParser
 from .openapi import Api
@@ -26,4 +26,4 @@ api.add_router("/chats", chats.router)
 api.add_router("", knowledge.router)
 api.add_router("", search.router)
 api.add_router("", runs.router)
-api.add_router("/objects", objects.router)
+api.add_router("/objects", removals.router)

@@ -19,6 +19,7 @@ from .views import (
     planner,
     processing,
     propositions,
+    removal,
     repair,
     review,
     search,
@@ -91,4 +92,6 @@ urlpatterns = [
     path("documents/<str:file_id>/source/", document.document_source, name="document-source"),
     path("documents/<str:file_id>/promote/", document.document_promote, name="document-promote"),
     path("documents/<str:file_id>/rollback/", document.document_rollback, name="document-rollback"),
+    path("documents/<str:file_id>/remove/", removal.document_remove, name="document-remove"),
+    path("documents/<str:file_id>/clean-up/", removal.document_clean_up, name="document-clean-up"),
 ]

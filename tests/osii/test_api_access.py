@@ -66,6 +66,10 @@ CLOSED = [
     ("POST", "/objects/{file_id}/extractions", {"extractor_name": "text", "extraction_policy": "save_variant"}, 403),
     ("POST", f"{VERSION}/primary", None, 403),
     ("GET", f"{VERSION}/artifacts", None, 404),
+    ("GET", "/objects/{file_id}/removal", None, 403),
+    ("DELETE", "/objects/{file_id}", None, 403),
+    ("GET", "/objects/{file_id}/retention", None, 403),
+    ("POST", "/objects/{file_id}/retention", {"extraction_ids": ["text-1"]}, 403),
     ("GET", f"{VERSION}/artifacts/{{name}}", None, 404),
 ]
 

@@ -7,7 +7,9 @@ from django.db import connection
 from django.test.utils import CaptureQueriesContext
 
 from coverage.services import get_or_create_learner
+from extraction.documents import services
 from extraction.models import Document
+from graphctx.models import Proposition
 from osii.library import items, jobs, outputs
 from osii.models import ProcessingRun
 from tests.extraction.documents.conftest import add, bad_extractors, extracted, store, write
@@ -256,6 +258,48 @@ def test_upgrade_promote_and_roll_back(staff, document, bad_extractors):
     assert promote(before).body["changed"]
     assert staff.get(f"/objects/{document.pk}").body["enrichments"][0]["state"] == "current"
     assert document.promotions.filter(actor__startswith="api:osii_").count() == 2
+
+
+def test_old_versions_are_shown_then_removed_as_shown(staff, document, bad_extractors):
+    former, path = document.primary_id, f"/objects/{document.pk}/retention"
+    upper = services.extract(document.pk, "upper").pk
+    spare = services.extract(document.pk, "text", "save_variant", force=True).pk
+    _, shown = staff.get(path)
+    assert shown["primary_id"] == upper
+    assert [(one["extraction_id"], one["kept"]) for one in shown["versions"]] == [
+        (former, "is what taking the last promotion back would return to"), (spare, None),
+    ]  # fmt: skip
+    assert shown["removable_bytes"] == shown["versions"][1]["size_bytes"] > 0
+    assert staff.get(f"{path}?older_than=1").body["versions"] == []
+    assert staff.get(f"{path}?even_needed=1&keep=1").body["versions"][0]["kept"] is None
+    assert staff.post(path, {"extraction_ids": [upper]}).status == 409
+    assert staff.post(path, {"extraction_ids": [former, spare]}).status == 409
+    assert staff.post(path, {"extraction_ids": []}).status == 422
+    status, gone = staff.post(path, {"extraction_ids": [spare], "reason": "tidy"})
+    assert (status, gone["what"], gone["versions"], gone["reason"]) == (200, "versions", [spare], "tidy")
+    assert gone["actor"].startswith("api:osii_")
+    assert staff.post(path, {"extraction_ids": [spare]}).status == 409
+    assert document.versions.count() == 2
+
+
+def test_a_document_is_removed_whole(staff, document):
+    Document.objects.filter(pk=document.pk).update(learner=get_or_create_learner("Ada"))
+    outputs.make(document.pk, "chunks")
+    outputs.make(document.pk, "propositions")
+    claims = Proposition.objects.count()
+    path = f"/objects/{document.pk}"
+    _, shown = staff.get(f"{path}/removal")
+    assert shown["counts"] == {
+        "sources": 1, "versions": 1, "promotions": 1, "outputs": 2, "chunks": 1, "instances": claims, "propositions": claims,
+    }  # fmt: skip
+    assert shown["propositions"]["removed"] == claims > 0
+    assert shown["size_bytes"] > document.size_bytes
+    assert Document.objects.exists()
+    status, gone = staff.delete(f"{path}?reason=asked+to")
+    assert (status, gone["what"], gone["reason"]) == (200, "document", "asked to")
+    assert {name: gone["counts"][name] for name in shown["counts"]} == shown["counts"]
+    assert not (Document.objects.exists() or Proposition.objects.exists())
+    assert staff.delete(path).status == staff.get(f"{path}/removal").status == 404
 
 
 def test_artifacts(staff, document, store):

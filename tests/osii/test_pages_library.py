@@ -15,7 +15,7 @@ from django.urls import reverse
 from django.utils import timezone
 
 from extraction.documents import services
-from extraction.models import Document, DocumentSource, Run
+from extraction.models import Document, DocumentSource, Removal, Run
 from osii.intake import staging
 from osii.library import jobs, outputs
 from osii.models import ChatImport, Collection, ProcessingItem, ProcessingRun
@@ -170,6 +170,59 @@ def test_a_source_that_is_gone_says_so(staff):
     document = library_rows.document()
     assert staff.get(reverse("document-source", args=[document.pk])).status_code == 404
     assert "missing in the store" in staff.get(url_of(document, tab="source")).text
+
+
+# --- Removing -----------------------------------------------------------------------------------------------------------
+
+
+def test_old_versions_go_as_they_were_ticked(client, extracted):
+    document = extracted().document
+    former = document.primary_id
+    upper = services.extract(document.pk, "upper").pk
+    spare = services.extract(document.pk, "text", "save_variant", force=True).pk
+    url = reverse("document-clean-up", args=[document.pk])
+    client.force_login(rows.staff_user())
+    assert "Clean up" not in client.get(url_of(document, tab="extractions")).text
+    assert client.get(url).status_code == client.post(url, {"versions": [spare]}).status_code == 403
+    client.force_login(rows.staff_user("delete_extractionversion", username="cleaner"))
+    assert url in client.get(url_of(document, tab="extractions")).text
+    page = client.get(url).text
+    assert f'value="{spare}" checked' in page
+    assert f'value="{former}"' not in page
+    assert "stays: is what taking the last promotion back would return to" in page
+    assert f'value="{former}" checked' in client.get(url, {"even_needed": "on"}).text
+    assert "No version is old" in client.get(url, {"older_than": "1"}).text
+    assert "less than or equal to" in client.get(url, {"keep": "100000"}).text
+    for wrong in ([upper], [former, spare], [], ["x\0"]):
+        refused = client.post(url, {"versions": wrong})
+        assert (refused.status_code, "Nothing was removed" in refused.text) == (400, True)
+    assert document.versions.count() == 3
+    done = client.post(url, {"versions": [spare], "reason": "tidy"}, follow=True)
+    assert "1 version removed, and 0 outputs made from it." in done.text
+    removal = Removal.objects.get()
+    assert (removal.versions, removal.actor, removal.reason) == ([spare], "cleaner", "tidy")
+
+
+def test_a_document_is_removed_after_its_page_has_said_what_goes(client, extracted):
+    document = extracted().document
+    outputs.make(document.pk, "chunks")
+    url = reverse("document-remove", args=[document.pk])
+    client.force_login(rows.staff_user())
+    assert "Remove…" not in client.get(url_of(document)).text
+    assert client.get(url).status_code == client.post(url).status_code == 403
+    client.force_login(rows.staff_user("delete_document", username="remover"))
+    assert url in client.get(url_of(document)).text
+    page = client.get(url).text
+    assert "its 1 version of the text" in page
+    assert "1 output made from it, with 1 chunk" in page
+    assert client.post(url, {"reason": "x" * 501}).status_code == 400
+    assert Document.objects.exists()
+    done = client.post(url, {"reason": "asked to"}, follow=True)
+    assert "is removed for good" in done.text
+    assert not Document.objects.exists()
+    removal = Removal.objects.get()
+    assert (removal.what, removal.actor, removal.reason) == ("document", "remover", "asked to")
+    assert client.get(url).status_code == client.post(url).status_code == 404
 
 
 # --- The list, collections ------------------------------------------------------------------------------------------------

@@ -9,9 +9,9 @@ from extraction.documents import services
 from extraction.documents.errors import DocumentError, UnknownDocument
 from extraction.documents.ids import check_file_id
 from extraction.models import Document
-from graphctx.models import Instance
 from osii.actors import command_actor
 from osii.console import Command as OsiiCommand
+from osii.library import removing
 
 
 class Command(OsiiCommand):
@@ -33,7 +33,7 @@ class Command(OsiiCommand):
             documents = [self._find(file_id) for file_id in dict.fromkeys(options["file_ids"])]
             for document in documents:
                 if options["dry_run"]:
-                    done.append(_preview(document))
+                    done.append(removing.preview(document).to_dict())
                 else:
                     removal = services.remove_document(document.pk, command_actor(), options["reason"])
                     done.append({"file_id": removal.file_id, "filename": removal.filename, "counts": removal.counts})
@@ -46,16 +46,6 @@ class Command(OsiiCommand):
         if document is None:
             raise UnknownDocument(file_id)
         return document
-
-
-def _preview(document: Document) -> dict[str, Any]:
-    counts = {
-        "sources": document.sources.count(),
-        "versions": document.versions.count(),
-        "promotions": document.promotions.count(),
-        "instances": Instance.objects.filter(document_id=document.pk).count(),
-    }
-    return {"file_id": document.pk, "filename": document.filename, "counts": counts}
 
 
 def _render(data: dict[str, Any]) -> list[str]:

@@ -18,6 +18,7 @@ from osii.web.access import PageRequest, get_document, staff_action, staff_page
 from osii.web.documents import extractions, lineage, outputs, propositions, source, text
 from osii.web.documents.extractions import PROMOTE
 from osii.web.forms import PromoteForm, RollbackForm
+from osii.web.views.removal import CLEAN_UP, REMOVE
 
 PROCESS = "osii.add_processingrun"
 SOURCES_SHOWN = 20
@@ -49,6 +50,8 @@ def document(request: PageRequest, file_id: str) -> HttpResponse:
         "replaced_by": _later(row),
         "can_promote": request.user.has_perm(PROMOTE),
         "can_process": request.user.has_perm(PROCESS),
+        "can_remove": request.user.has_perm(REMOVE),
+        "can_clean_up": request.user.has_perm(CLEAN_UP),
         **CONTEXTS[tab](request, row),
     }
     return render(request, f"documents/{tab}_tab.html", context)
