@@ -28,6 +28,7 @@ from extraction.models import (
     WorkerConversation,
 )
 from graphctx.models import EmbeddingSpace, Link, PropositionVector, Steer
+from osii.models import ProcessingRun
 from tests.osii import rows
 
 pytestmark = pytest.mark.django_db
@@ -167,10 +168,10 @@ def test_actions_need_their_permission(client):
     chat = rows.chat()
     parked = rows.batch(chat, "parked")
     version = rows.version(rows.document())
-    client.force_login(rows.staff_user("view_chat", "view_batch", "view_extractionversion"))
+    client.force_login(rows.staff_user("view_chat", "view_batch", "view_extractionversion", "view_document"))
     for model, action, row in (
         (Chat, "extract_rest", chat), (Chat, "abort", chat), (Batch, "retry_parked", parked),
-        (ExtractionVersion, "promote_to_primary", version),
+        (ExtractionVersion, "promote_to_primary", version), (Document, "upgrade_extraction", version.document),
     ):  # fmt: skip
         assert f'value="{action}"' not in client.get(admin_url(model, "changelist")).text
         act(client, model, action, row.pk)
@@ -178,6 +179,7 @@ def test_actions_need_their_permission(client):
     parked.refresh_from_db()
     assert parked.status == Batch.Status.PARKED
     assert Promotion.objects.count() == 0
+    assert ProcessingRun.objects.count() == 0
 
 
 @pytest.fixture
@@ -234,3 +236,23 @@ def test_the_queue_dashboard_is_for_superusers(client):
     client.force_login(User.objects.create_superuser("root"))
     assert client.get(url).status_code == 200
     assert client.get(reverse("admin:django_rq_jobs", args=[0])).status_code == 200
+
+
+def test_an_upgrade_is_planned_confirmed_once_and_done(superuser, extracted):
+    text = act(superuser, Document, "upgrade_extraction", extracted.pk).text
+    assert "Make it primary and preserve the previous version" in text
+    assert "Save as another version" in text
+    chosen = {"extractor": "text", "policy": "save_variant", "force": "on"}
+    shown = act(superuser, Document, "upgrade_extraction", extracted.pk, **chosen).text
+    assert "1 to extract, 0 made so already, 0 blocked." in shown
+    fields = dict(re.findall(r'name="(plan_id|submission)" value="([^"]+)"', shown))
+    more = chosen | fields | {"confirmed": "yes"}
+    assert "Save as another version" in act(superuser, Document, "upgrade_extraction", extracted.pk, **more).text
+    act(superuser, Document, "upgrade_extraction", extracted.pk, **more)
+    run = ProcessingRun.objects.get()
+    assert (run.actor, run.request["extraction_policy"], run.items.count()) == ("root", "save_variant", 1)
+    nothing = act(superuser, Document, "upgrade_extraction", extracted.pk, policy="make_primary", extractor="text").text
+    assert "0 to extract, 1 made so already, 0 blocked." in nothing
+    assert "Start with" not in nothing
+    changed = more | {"plan_id": "0" * 32, "submission": str(uuid.uuid4())}
+    assert "Nothing was started" in act(superuser, Document, "upgrade_extraction", extracted.pk, **changed).text
