@@ -143,6 +143,12 @@ class ScriptedEndpoint:
     def render(self, says: Says, model: str) -> Json:
         return self._anthropic(says, model) if self.provider == "anthropic" else self._openai(says, model)
 
+    def render_stream(self, says: Says, model: str) -> bytes:
+        """The same answer as server-sent events, its text in two pieces."""
+        whole = self.render(says, model)
+        events = _anthropic_events(whole) if self.provider == "anthropic" else _openai_events(whole)
+        return "".join(events).encode()
+
     def _openai(self, says: Says, model: str) -> Json:
         tool_calls = [
             {
@@ -188,6 +194,44 @@ class ScriptedEndpoint:
         }
 
 
+def _halves(text: str) -> list[str]:
+    return [piece for piece in (text[: len(text) // 2], text[len(text) // 2 :]) if piece]
+
+
+def _openai_events(whole: Json) -> Iterator[str]:
+    (choice,) = whole["choices"]
+    head = {key: whole[key] for key in ("id", "created", "model")} | {"object": "chat.completion.chunk"}
+    deltas: list[Json] = [{"content": piece} for piece in _halves(choice["message"]["content"] or "")]
+    calls = choice["message"].get("tool_calls", [])
+    deltas += [{"tool_calls": [{"index": index, **call}]} for index, call in enumerate(calls)]
+    chunks = [{"index": 0, "delta": delta, "finish_reason": None} for delta in [{"role": "assistant"}, *deltas]]
+    chunks.append({"index": 0, "delta": {}, "finish_reason": choice["finish_reason"]})
+    for chunk in chunks:
+        yield f"data: {json.dumps(head | {'choices': [chunk]})}\n\n"
+    yield f"data: {json.dumps(head | {'choices': [], 'usage': whole['usage']})}\n\n"
+    yield "data: [DONE]\n\n"
+
+
+def _anthropic_events(whole: Json) -> Iterator[str]:
+    def event(kind: str, **more: Any) -> str:
+        return f"event: {kind}\ndata: {json.dumps({'type': kind, **more})}\n\n"
+
+    yield event("message_start", message={**whole, "content": [], "stop_reason": None})
+    for index, block in enumerate(whole["content"]):
+        if block["type"] == "text":
+            empty, deltas = {**block, "text": ""}, [{"type": "text_delta", "text": p} for p in _halves(block["text"])]
+        else:
+            empty = {**block, "input": {}}
+            deltas = [{"type": "input_json_delta", "partial_json": json.dumps(block["input"])}]
+        yield event("content_block_start", index=index, content_block=empty)
+        for delta in deltas:
+            yield event("content_block_delta", index=index, delta=delta)
+        yield event("content_block_stop", index=index)
+    ended = {"stop_reason": whole["stop_reason"], "stop_sequence": None}
+    yield event("message_delta", delta=ended, usage={"output_tokens": whole["usage"]["output_tokens"]})
+    yield event("message_stop")
+
+
 def _handler(endpoint: ScriptedEndpoint) -> type[BaseHTTPRequestHandler]:
     class Handler(BaseHTTPRequestHandler):
         protocol_version = "HTTP/1.1"
@@ -196,7 +240,9 @@ def _handler(endpoint: ScriptedEndpoint) -> type[BaseHTTPRequestHandler]:
             body = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
             headers = {name.lower(): value for name, value in self.headers.items()}
             answer = endpoint.answer(Received(self.path, headers, body))
-            if isinstance(answer, Says):
+            if isinstance(answer, Says) and body.get("stream"):
+                self._send(200, endpoint.render_stream(answer, body["model"]), kind="text/event-stream")
+            elif isinstance(answer, Says):
                 self._send(200, json.dumps(endpoint.render(answer, body["model"])).encode())
             elif isinstance(answer, Status):
                 text = answer.body if isinstance(answer.body, str) else json.dumps(answer.body)
