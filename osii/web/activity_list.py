@@ -94,7 +94,12 @@ def listed(view: str, number: str | None) -> Page:
     kinds = querysets(view)
     total = sum(rows.count() for rows in kinds.values())
     page = Paginator(range(min(total, DEEPEST)), PER_PAGE).get_page(number)
-    start, end = (page.number - 1) * PER_PAGE, page.number * PER_PAGE
+    page.object_list = merged(kinds, (page.number - 1) * PER_PAGE, page.number * PER_PAGE)
+    return page
+
+
+def merged(kinds: dict[str, QuerySet[Any]], start: int, end: int) -> list[Row]:
+    """The rows of these querysets (by kind) from ``start`` to ``end``, newest first."""
     times = {CHAT: "queued_at", IMPORT: "created_at", PROCESSING: "created_at"}
     first, *others = [
         rows.order_by(f"-{times[kind]}", "pk")
@@ -103,8 +108,7 @@ def listed(view: str, number: str | None) -> Page:
         for kind, rows in kinds.items()
     ]
     found = list(first.union(*others, all=True).order_by("-at", "id")[start:end])
-    page.object_list = _rows([(kind, pk) for kind, pk, _ in found])
-    return page
+    return _rows([(kind, pk) for kind, pk, _ in found])
 
 
 def _rows(keys: Sequence[tuple[str, UUID]]) -> list[Row]:

@@ -46,6 +46,8 @@ def pages() -> dict[str, str]:
         "chats": reverse("chats"),
         "chat": reverse("chat", args=[chat.pk]),
         "activity": reverse("activity"),
+        "dock": reverse("dock"),
+        "talk": reverse("talk"),
         "batches": reverse("chat-batches", args=[chat.pk]),
         "batch": reverse("batch", args=[done.pk]),
         "propositions": reverse("propositions"),

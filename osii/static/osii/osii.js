@@ -147,6 +147,32 @@ function initPolling() {
   });
 }
 
+// The dock stays as it was left, from page to page and from one look to the next.
+function initDock() {
+  const open = () => {
+    try {
+      return sessionStorage.getItem("dock") === "open";
+    } catch (error) {
+      return false; // without storage it begins closed on each page
+    }
+  };
+  document.addEventListener("toggle", (event) => {
+    if (event.target.matches("[data-dock]")) {
+      try {
+        sessionStorage.setItem("dock", event.target.open ? "open" : "closed");
+      } catch (error) {
+        // see above
+      }
+    }
+  }, true);
+  document.addEventListener("htmx:afterSwap", () => {
+    const box = document.querySelector("[data-dock]");
+    if (box && open()) {
+      box.open = true;
+    }
+  });
+}
+
 // An upload that the server would refuse is not sent, and one that is under way is not sent twice.
 function initUpload() {
   const form = document.querySelector("form[data-max-bytes]");
@@ -263,4 +289,5 @@ document.addEventListener("DOMContentLoaded", () => {
   initRoving(document);
   initSwaps();
   initPolling();
+  initDock();
 });
