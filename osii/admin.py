@@ -13,7 +13,14 @@ from django.urls import URLPattern
 from django_rq.admin import QueueAdmin
 from django_rq.models import Dashboard
 
-from . import care_admin, documents_admin, imports_admin, outputs_admin, tokens_admin  # noqa: F401 - they register their models
+from . import (  # noqa: F401 - they register their models
+    care_admin,
+    documents_admin,
+    imports_admin,
+    outputs_admin,
+    processing_admin,
+    tokens_admin,
+)
 
 admin.site.site_header = "OSII administration"
 admin.site.site_title = "OSII"
