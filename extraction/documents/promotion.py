@@ -43,8 +43,7 @@ def promote(
             if document.primary_id == version.pk:
                 promotion = _last_move(document) or move_primary(document, version, actor, reason)
             else:
-                if expected_primary is not ... and document.primary_id != expected_primary:
-                    raise PrimaryMoved(expected_primary, document.primary_id)
+                _check_expected(document, expected_primary)
                 promotion = move_primary(document, version, actor, reason)
         bring_files_up(store, file_id)
     return promotion
@@ -64,20 +63,48 @@ def rollback(
     with store.lock(file_id):
         with transaction.atomic(durable=True):
             document = lock_document(file_id)
-            if expected_primary is not ... and document.primary_id != expected_primary:
-                raise PrimaryMoved(expected_primary, document.primary_id)
-            move = move_to_take_back(document)
-            if move is None or move.before_id is None:
-                raise PromotionRefused("nothing_to_take_back", "no move of the primary stands that can be taken back")
-            former = document.versions.filter(pk=move.before_id).first()
-            if former is None:
-                raise PromotionRefused(
-                    "version_removed", f"{move.before_id} was removed from the library: promote another version"
-                )
+            _check_expected(document, expected_primary)
+            move, former = _former(document)
             check_text(store, former)
             promotion = move_primary(document, former, actor, reason, takes_back=move)
         bring_files_up(store, file_id)
     return promotion
+
+
+def foresee(
+    file_id: str, extraction_id: str | None = None, expected_primary: str | EllipsisType | None = ...
+) -> tuple[str | None, str]:
+    """(primary now, primary then) of `promote`, or without a version of `rollback`. Raises what they raise, writes nothing."""
+    document = Document.objects.filter(pk=check_file_id(file_id)).first()
+    if document is None:
+        raise UnknownDocument(file_id)
+    if extraction_id is None:
+        _check_expected(document, expected_primary)
+        version = _former(document)[1]
+    else:
+        version = _find_version(document, check_extraction_id(extraction_id))
+        if document.primary_id != version.pk:
+            _check_expected(document, expected_primary)
+    check_text(library_store(), version)
+    return document.primary_id, version.pk
+
+
+def _check_expected(document: Document, expected: str | EllipsisType | None) -> None:
+    if expected is not ... and document.primary_id != expected:
+        raise PrimaryMoved(expected, document.primary_id)
+
+
+def _former(document: Document) -> tuple[Promotion, ExtractionVersion]:
+    """The move that is taken back next, and the version that it left."""
+    move = move_to_take_back(document)
+    if move is None or move.before_id is None:
+        raise PromotionRefused("nothing_to_take_back", "no move of the primary stands that can be taken back")
+    former = document.versions.filter(pk=move.before_id).first()
+    if former is None:
+        raise PromotionRefused(
+            "version_removed", f"{move.before_id} was removed from the library: promote another version"
+        )
+    return move, former
 
 
 def move_to_take_back(document: Document) -> Promotion | None:

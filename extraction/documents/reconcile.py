@@ -5,7 +5,7 @@ unfinished work in tmp/, mirrors of a version that is not primary, and what a re
 """
 
 import contextlib
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 
 from django.db import transaction
 
@@ -30,12 +30,22 @@ def reconcile_document(file_id: str, *, dry_run: bool = False, deep: bool = True
         return list(heal(store, file_id, dry_run=dry_run, deep=deep))
 
 
-def reconcile_all(*, dry_run: bool = False, deep: bool = True, grace: float = GRACE_SECONDS) -> Iterator[Difference]:
-    """Heal every document, one at a time, and remove work that no living process owns; yields what differed."""
+def reconcile_all(
+    *,
+    dry_run: bool = False,
+    deep: bool = True,
+    grace: float = GRACE_SECONDS,
+    advance: Callable[[int], None] = lambda _: None,
+) -> Iterator[Difference]:
+    """Heal every document, one at a time, and remove work that no living process owns; yields what differed.
+
+    ``advance`` is called with the number of documents that are done since it was called last.
+    """
     store = library_store()
     in_database = set(Document.objects.values_list("pk", flat=True).iterator())
     for file_id in sorted(in_database.union(store.file_ids())):
         yield from reconcile_document(file_id, dry_run=dry_run, deep=deep)
+        advance(1)
     yield from strays.beside(store)
     for path in store.leftovers(grace):
         if not dry_run:

@@ -4,7 +4,7 @@ Lock order: the document's lock in the store first, then database rows. Extracto
 """
 
 from .intake import AddOutcome, add_file
-from .promotion import promote, rollback
+from .promotion import foresee, promote, rollback
 from .reconcile import reconcile_all, reconcile_document
 from .removal import remove_document, remove_versions
 from .versions import MAKE_PRIMARY, POLICIES, POLICY_LABELS, SAVE_VARIANT, UPGRADE_LABEL, Policy, extract
@@ -19,6 +19,7 @@ __all__ = [
     "Policy",
     "add_file",
     "extract",
+    "foresee",
     "promote",
     "reconcile_all",
     "reconcile_document",

@@ -8,6 +8,7 @@ from django.db import close_old_connections
 
 from coverage import summaries
 from extraction.documents import services as documents
+from extraction.models import Document
 from extraction.reconcile import reconcile_runs
 from osii.console import Command as OsiiCommand
 from osii.imports.reconcile import reconcile_imports
@@ -39,7 +40,8 @@ class Command(OsiiCommand):
         processing = reconcile_processing(dry_run=options["dry_run"])
         if not options["dry_run"]:
             summaries.fill_all()
-        store = list(documents.reconcile_all(dry_run=options["dry_run"]))
+        with self.progress("Documents in the store", Document.objects.count()) as advance:
+            store = list(documents.reconcile_all(dry_run=options["dry_run"], advance=advance))
         data = {
             "runs": dict(runs),
             "imports": dict(imports),

@@ -200,13 +200,21 @@ def test_promote(store, extracted):
     upper = services.extract(text.document_id, "upper", "save_variant")
     arguments = ("promote_extraction", text.document_id, upper.pk)
     assert "the primary is" in run(*arguments, "--expect", "none")[1]
+    told = f"{upper.pk} would become the primary of {text.document_id}; {text.pk} is kept as a version.\n"
+    assert run(*arguments, "--dry-run") == (told, "")
+    assert "the primary is" in run(*arguments, "--expect", "none", "--dry-run")[1]
+    assert Document.objects.get().primary == text
     data, error = run_json(*arguments, "--expect", text.pk, "--reason", "better")
     assert error == ""
+    assert (data["stale_outputs"], data["current_again"]) == (0, 0)
     assert (data["before"], data["after"], data["changed"], data["reason"]) == (text.pk, upper.pk, True, "better")
     assert data["actor"].startswith("command:")
     assert Document.objects.get().primary == upper
     assert "nothing changed" in run(*arguments)[0]
     assert Promotion.objects.count() == 2
+    back, _ = run_json("promote_extraction", text.document_id, "--take-back", "--dry-run")
+    assert (back["before"], back["after"], back["dry_run"]) == (upper.pk, text.pk, True)
+    assert Document.objects.get().primary == upper
     assert "no extraction version" in run("promote_extraction", text.document_id, "nothing")[1]
     assert "no document" in run("promote_extraction", "nothing", text.pk)[1]
 
