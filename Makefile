@@ -10,7 +10,7 @@ READY := .venv/.ready
 RUN := .venv/bin/python
 
 .DEFAULT_GOAL := help
-.PHONY: help demo run test lint bench quality reference lock
+.PHONY: help demo run test lint bench quality screenshots reference lock
 
 help: ## list the targets
 	@sed -n 's/^\([a-z]*\):.*## \(.*\)/make \1	\2/p' Makefile | expand -t 14
@@ -35,6 +35,9 @@ bench: $(READY) ## measure speed side by side and print a table
 
 quality: $(READY) ## measure precision and recall of the extract workers on the labelled set
 	@$(RUN) -m tests.quality $(ARGS)
+
+screenshots: $(READY) ## take a picture of every page, of the demo's data (needs chromium)
+	@$(RUN) -m tests.browser.screenshots
 
 reference: $(READY) ## write the reference of the commands, docs/commands.md, anew
 	@$(RUN) manage.py reference

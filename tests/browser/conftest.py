@@ -4,8 +4,6 @@ Every page that a test opens is watched: a request to another host, a script err
 security policy refused makes the test fail at its end.
 """
 
-import os
-import shutil
 import subprocess
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -17,9 +15,9 @@ from django.contrib.auth.models import User
 from django.test import Client
 from playwright.sync_api import Browser, BrowserContext, ConsoleMessage, Page, sync_playwright
 
+from tests.browser.chromium import ARGUMENTS, CHROMIUM
+
 HERE = Path(__file__).parent
-NAMES = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable")
-CHROMIUM = os.environ.get("CHROMIUM") or next(filter(None, map(shutil.which, NAMES)), None)
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
@@ -38,8 +36,7 @@ def browser(django_db_setup: None) -> Iterator[Browser]:
     """
     with pytest.MonkeyPatch.context() as patch, sync_playwright() as playwright:
         patch.setenv("DJANGO_ALLOW_ASYNC_UNSAFE", "true")
-        # Chromium's own sandbox refuses to run as root, which a container's user is; the pages are our own.
-        made = playwright.chromium.launch(executable_path=CHROMIUM, args=["--no-sandbox"])
+        made = playwright.chromium.launch(executable_path=CHROMIUM, args=ARGUMENTS)
         yield made
         made.close()
 
