@@ -62,7 +62,7 @@ def prepare_vectors(learner_id: UUID, claims: Sequence[Claim]) -> PreparedVector
         return PreparedVectors(None, {})
     try:
         space = embedding.active_space()
-        by_identity, unusable = vectors.embed_usable(embedding.get_embedder(), fresh)
+        by_identity, unusable = vectors.embed_usable(embedding.embedder_of(space), fresh)
     except embedding.EmbeddingError as error:
         logger.warning("Propositions are merged without vectors: %s", error)
         return PreparedVectors(None, {})

@@ -207,6 +207,9 @@ class EmbeddingSpace(models.Model):
     query_format = models.CharField(max_length=200)
     document_format = models.CharField(max_length=200)
     max_tokens = models.PositiveIntegerField()
+    # The model's own dimension where its vectors are cut to ``dimension``, else 0; what is done to their length.
+    truncated_from = models.PositiveIntegerField(default=0)
+    normalisation = models.CharField(max_length=20, default="unit")
     # Hash over every field above: the stamp that is compared before each scan.
     stamp = models.CharField(max_length=64, unique=True)
     active = models.BooleanField(default=False)
@@ -216,6 +219,10 @@ class EmbeddingSpace(models.Model):
         constraints = [
             models.UniqueConstraint(fields=("active",), condition=Q(active=True), name="one_active_embedding_space"),
             models.CheckConstraint(condition=Q(dimension__gte=1), name="embedding_space_has_dimension"),
+            models.CheckConstraint(
+                condition=Q(truncated_from=0) | Q(truncated_from__gte=models.F("dimension")),
+                name="embedding_space_cuts_down",
+            ),
         ]
 
     def __str__(self) -> str:

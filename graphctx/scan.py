@@ -9,7 +9,9 @@ from collections import OrderedDict
 from uuid import UUID
 
 import numpy as np
+from django.conf import settings
 
+from . import approximate
 from .matrix import Matrix
 from .models import EmbeddingSpace
 from .reading import now, one_snapshot, read_all, read_changes
@@ -49,6 +51,12 @@ class MatrixCache:
             matrix = read_changes(space, learner_id, held, at) if held is not None else None
             return self._keep(key, read_all(space, learner_id, at) if matrix is None else matrix)
 
+    def outgrown(self, space: EmbeddingSpace, learner_id: UUID) -> bool:
+        """Whether the learner may have too many vectors for an exact scan; asks the database nothing."""
+        with self._lock:
+            held = self._matrices.get((space.pk, learner_id))
+        return held is None or held.seen.vectors > settings.OSII_GRAPH_EXACT_VECTORS
+
     def clear(self) -> None:
         with self._lock:
             self._matrices.clear()
@@ -82,12 +90,15 @@ cache = MatrixCache(CACHE_BYTES)
 
 
 def nearest(space: EmbeddingSpace, learner_id: UUID, query: np.ndarray, k: int) -> list[tuple[UUID, float]]:
-    """The ``k`` retrievable propositions of a learner nearest to ``query`` (d,): (id, cosine), exact, descending.
+    """The ``k`` retrievable propositions of a learner nearest to ``query`` (d,): (id, cosine), descending. Exact, but for
+    learners with more than OSII_GRAPH_EXACT_VECTORS in a space that has an index.
 
     Equal similarities are ordered by id. Raises ValueError for a query of another dimension than the space's.
     """
     if np.shape(query) != (space.dimension,):
         raise ValueError(f"the query has shape {np.shape(query)}, the space {space.name!r} has {space.dimension}")
+    if cache.outgrown(space, learner_id) and approximate.applies(space, learner_id):
+        return approximate.nearest(space, learner_id, np.asarray(query, dtype=np.float32), k)
     matrix = cache.get(space, learner_id)
     indexes, scores = matrix.nearest(np.asarray(query, dtype=np.float32), k)
     return [(matrix.uuid(index), float(score)) for index, score in zip(indexes, scores, strict=True)]

@@ -17,7 +17,7 @@ from django.db.models.functions import Coalesce
 from coverage.models import GRAPH_CONTEXT_MAX_TOKENS, GRAPH_CONTEXT_STEP, Learner
 from coverage.view import count_tokens
 
-from .embedding import active_space, get_embedder
+from .embedding import active_space, embedder_of
 from .fence import one_line
 from .models import EmbeddingSpace, Instance, Level, Proposition
 from .prompts import context_frame
@@ -122,7 +122,7 @@ def select(learner: Learner, topic: str, budget: int) -> Selection:
     with _timed(timings, "space"):
         space = active_space()
     with _timed(timings, "embed"):
-        query = get_embedder().embed_query(topic)
+        query = embedder_of(space).embed_query(topic)
     with _timed(timings, "scan"):
         # One more than fits, so that the end of the block can be explained.
         ranking = nearest(space, learner.pk, query, MAX_LINES + 1)

@@ -11,16 +11,18 @@ from uuid import UUID
 
 import numpy as np
 from django.db import transaction
-from django.db.models import Exists, F, OuterRef, QuerySet
+from django.db.models import Count, Exists, F, OuterRef, QuerySet
 
 from coverage.models import Learner
 
-from .embedding import Embedder, EmbeddingError, UnusableVectors, get_embedder
+from . import approximate
+from .embedding import Embedder, EmbeddingError, UnusableVectors, embedder_of, get_embedder
 from .models import EmbeddingSpace, Proposition, PropositionVector
 
 BATCH = 128
 """Propositions per backfill transaction: some seconds of model time at most are lost by a kill."""
 
+REMOVED_AT_ONCE = 5000
 MAX_PASSES = 10
 UNIT_TOLERANCE = 1e-3
 
@@ -93,6 +95,7 @@ def backfill(
     embedder = embedder or get_embedder()
     if space.stamp != embedder.spec.stamp:
         raise EmbeddingError(f"the embedder {embedder.spec.name!r} does not make vectors of the space {space.name!r}")
+    embedder_of(space, embedder)
     done = Backfill()
     for _pass in range(MAX_PASSES):
         before = done.added
@@ -141,3 +144,33 @@ def activate(space: EmbeddingSpace) -> bool:
         EmbeddingSpace.objects.filter(active=True).update(active=False)
         EmbeddingSpace.objects.filter(pk=space.pk).update(active=True)
     return True
+
+
+def old_spaces() -> QuerySet[EmbeddingSpace]:
+    """Spaces that no scan uses and that still hold vectors of propositions, oldest first, with ``held``: how many."""
+    spaces = EmbeddingSpace.objects.filter(active=False).annotate(held=Count("vectors"))
+    return spaces.filter(held__gt=0).order_by("created_at", "pk")
+
+
+def remove_vectors(space: EmbeddingSpace, progress: Callable[[int], object] = lambda _count: None) -> int:
+    """Remove the propositions' vectors of a space that is not active, and its index; returns how many. The space's row
+    stays: steers name it. Resumable: each batch is one transaction. Raises ValueError for the active space.
+    """
+    removed = 0
+    while True:
+        with transaction.atomic():
+            # Locked, so that it does not become the active one meanwhile.
+            if EmbeddingSpace.objects.select_for_update(no_key=True).get(pk=space.pk).active:
+                raise ValueError(f"the space {space.name!r} is the active one")
+            batch = PropositionVector.objects.filter(space=space).order_by("learner", "pk")[:REMOVED_AT_ONCE]
+            rows = list(batch.values_list("pk", "learner"))
+            list(
+                Learner.objects.filter(pk__in={who for _pk, who in rows}).order_by("pk").select_for_update(no_key=True)
+            )
+            PropositionVector.objects.filter(pk__in=[pk for pk, _who in rows]).delete()
+            Learner.objects.filter(pk__in={who for _pk, who in rows}).update(graph_revision=F("graph_revision") + 1)
+        if not rows:
+            approximate.drop_index(space)
+            return removed
+        removed += len(rows)
+        progress(len(rows))

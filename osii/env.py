@@ -67,6 +67,14 @@ def boolean(name: str, *, default: bool) -> bool:
     return value in TRUE
 
 
+def text_format(name: str) -> str:
+    """A text with the place ``{text}`` in it once; without the variable that place alone."""
+    value = string(name, "{text}")
+    if value.count("{text}") != 1 or len(value) > 200:
+        raise wrong(name, value, "a text of at most 200 characters with {text} in it once")
+    return value
+
+
 def strings(name: str, default: list[str]) -> list[str]:
     """A comma-separated list; spaces around the commas are ignored."""
     value = string(name)

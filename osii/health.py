@@ -218,7 +218,7 @@ def embedder() -> Finding:
 
     name = settings.OSII_EMBEDDER
     missing = [m for m in ("torch", "sentence_transformers") if importlib.util.find_spec(m) is None]
-    if missing and name != "hashing":
+    if missing and name not in ("hashing", "endpoint"):
         return Finding(
             "Embedding model", "fail", f"{name} needs {', '.join(missing)}", "install the requirements again"
         )

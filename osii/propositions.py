@@ -11,7 +11,7 @@ from django.db.models.functions import Coalesce
 from pgvector.django import CosineDistance
 
 from coverage.models import Chat, Learner
-from graphctx.embedding import active_space, get_embedder
+from graphctx.embedding import active_space, embedder_of
 from graphctx.models import Instance, Proposition, PropositionVector, has_live_instance
 from graphctx.selection import SIMILARITY_DIGITS, with_latest_level
 from graphctx.steers import TOPIC_CHARACTERS
@@ -93,7 +93,7 @@ def nearest(rows: QuerySet[Proposition], learner: Learner, text: str, limit: int
     holds what may be retrieved only. Raises EmbeddingError, and SpaceMismatch where the vectors are another model's.
     """
     space = active_space()
-    distance = CosineDistance("embedding", get_embedder().embed_query(text[:TOPIC_CHARACTERS]))
+    distance = CosineDistance("embedding", embedder_of(space).embed_query(text[:TOPIC_CHARACTERS]))
     found = PropositionVector.objects.filter(space=space, learner=learner, proposition__in=rows)
     pairs = found.annotate(distance=distance).order_by("distance", "proposition_id")
     return {

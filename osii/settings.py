@@ -81,9 +81,24 @@ OSII_STEER_OFFER_SECONDS = env.integer("OSII_STEER_OFFER_SECONDS", 30, least=1, 
 
 # --- Models --------------------------------------------------------------------------------------------------------
 
-OSII_EMBEDDER = env.choice("OSII_EMBEDDER", ("minilm", "embeddinggemma", "hashing"), "minilm")
+OSII_EMBEDDER = env.choice("OSII_EMBEDDER", ("minilm", "embeddinggemma", "endpoint", "hashing"), "minilm")
+# The embedder "endpoint": any server that speaks OpenAI's embeddings API.
+OSII_EMBEDDINGS_BASE_URL = env.url("OSII_EMBEDDINGS_BASE_URL", ("http", "https"))
+OSII_EMBEDDINGS_MODEL = env.string("OSII_EMBEDDINGS_MODEL")
+OSII_EMBEDDINGS_API_KEY = env.string("OSII_EMBEDDINGS_API_KEY")
+OSII_EMBEDDINGS_REVISION = env.string("OSII_EMBEDDINGS_REVISION")
+OSII_EMBEDDINGS_DIMENSION = env.integer("OSII_EMBEDDINGS_DIMENSION", 0, least=1, most=16_000)
+OSII_EMBEDDINGS_TRUNCATE_FROM = env.integer("OSII_EMBEDDINGS_TRUNCATE_FROM", 0, least=0, most=65_536)
+OSII_EMBEDDINGS_QUERY_FORMAT = env.text_format("OSII_EMBEDDINGS_QUERY_FORMAT")
+OSII_EMBEDDINGS_DOCUMENT_FORMAT = env.text_format("OSII_EMBEDDINGS_DOCUMENT_FORMAT")
+OSII_EMBEDDINGS_MAX_TOKENS = env.integer("OSII_EMBEDDINGS_MAX_TOKENS", 8000, least=16, most=1_000_000)
+OSII_EMBEDDINGS_BATCH = env.integer("OSII_EMBEDDINGS_BATCH", 64, least=1, most=2048)
+OSII_EMBEDDINGS_TIMEOUT_SECONDS = env.integer("OSII_EMBEDDINGS_TIMEOUT_SECONDS", 30, least=1, most=600)
+OSII_EMBEDDINGS_RETRIES = env.integer("OSII_EMBEDDINGS_RETRIES", 4, least=0, most=20)
 # More chunk vectors in a search's scope are searched by the index that `search --build-index` makes, if there is one.
 OSII_SEARCH_EXACT_VECTORS = env.integer("OSII_SEARCH_EXACT_VECTORS", 200_000, least=0, most=10_000_000)
+# A learner with more vectors is scanned by the index that `backfill_embeddings --build-index` makes, if there is one.
+OSII_GRAPH_EXACT_VECTORS = env.integer("OSII_GRAPH_EXACT_VECTORS", 1_000_000, least=0, most=100_000_000)
 OSII_LLM_PROVIDER = env.choice("OSII_LLM_PROVIDER", ("openai", "anthropic"), "openai")
 OSII_LLM_BASE_URL = env.url("OSII_LLM_BASE_URL", ("http", "https"))
 OSII_LLM_MODEL = env.string("OSII_LLM_MODEL")

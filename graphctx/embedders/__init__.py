@@ -20,6 +20,12 @@ def _embeddinggemma(home: Path) -> Embedder:
     return embeddinggemma(home / "models" / "embeddinggemma-300m")
 
 
+def _endpoint(_home: Path) -> Embedder:
+    from .endpoint import endpoint
+
+    return endpoint()
+
+
 def _hashing(_home: Path) -> Embedder:
     from .hashing import HashingEmbedder
 
@@ -29,6 +35,7 @@ def _hashing(_home: Path) -> Embedder:
 REGISTRY: dict[str, Callable[[Path], Embedder]] = {
     "minilm": _minilm,
     "embeddinggemma": _embeddinggemma,
+    "endpoint": _endpoint,
     "hashing": _hashing,
 }
 """Name → factory that takes OSII_HOME. A factory finds the model and describes it; weights load on the first text."""

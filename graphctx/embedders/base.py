@@ -9,6 +9,7 @@ from dataclasses import asdict, dataclass
 import numpy as np
 
 TEXT = "{text}"
+UNIT = "unit"
 SHORTEST_NORM = 1e-6
 
 
@@ -28,7 +29,11 @@ class UnusableVectors(EmbeddingError):
 
 @dataclass(frozen=True, slots=True)
 class EmbedderSpec:
-    """Everything that decides whether two vectors may meet. Formats hold ``{text}`` where the text goes."""
+    """Everything that decides whether two vectors may meet. Formats hold ``{text}`` where the text goes.
+
+    ``truncated_from`` is the dimension of the model's own vectors where only the first ``dimension`` numbers are kept
+    (Matryoshka), else 0. ``normalisation`` is what is done to vectors before they are stored: they get unit length.
+    """
 
     name: str
     provider: str
@@ -39,6 +44,8 @@ class EmbedderSpec:
     query_format: str
     document_format: str
     max_tokens: int
+    truncated_from: int = 0
+    normalisation: str = UNIT
 
     @property
     def stamp(self) -> str:
@@ -51,6 +58,8 @@ class Embedder(ABC):
     """Texts to unit float32 vectors of ``spec.dimension``. Safe to share between threads."""
 
     spec: EmbedderSpec
+    can_change = False
+    """Whether the model behind the spec can become another one unnoticed: then it has to prove itself now and then."""
 
     def embed_documents(self, texts: Sequence[str]) -> np.ndarray:
         """Unit rows (n, d), float32, in the order of ``texts``. Raises UnusableVectors, EmbeddingError."""

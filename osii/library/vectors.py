@@ -46,7 +46,9 @@ class ActiveSpace(Method):
         space = embedding.active_space()
         texts = dict(Chunk.objects.filter(output=made).order_by("chunk_index").values_list("pk", "text"))
         held = set(ChunkVector.objects.filter(space=space, chunk__in=list(texts)).values_list("chunk", flat=True))
-        vectors, unusable = _embed({pk: text for pk, text in texts.items() if pk not in held}, source)
+        vectors, unusable = _embed(
+            embedding.embedder_of(space), {pk: text for pk, text in texts.items() if pk not in held}, source
+        )
         if texts and not vectors and not held:
             raise OutputFailed("no_vectors", f"the model has no vector for any chunk: {next(iter(unusable.values()))}")
         counts = {"vectors": len(vectors) + len(held), "chunks": len(texts), "unusable": len(unusable)}
@@ -55,8 +57,9 @@ class ActiveSpace(Method):
         return Made(vectors=vectors, counts=counts, content=content)
 
 
-def _embed(texts: Mapping[int, str], source: Source) -> tuple[dict[int, np.ndarray], dict[int, str]]:
-    embedder = embedding.get_embedder()
+def _embed(
+    embedder: embedding.Embedder, texts: Mapping[int, str], source: Source
+) -> tuple[dict[int, np.ndarray], dict[int, str]]:
     vectors: dict[int, np.ndarray] = {}
     unusable: dict[int, str] = {}
     ids = list(texts)

@@ -6,6 +6,7 @@ from dataclasses import replace
 
 import pytest
 from django.core.management import CommandError, call_command
+from django.db import connection
 
 from coverage.models import Learner
 from graphctx import embedding
@@ -135,9 +136,54 @@ class TestBackfill:
         assert (data["added"], data["switched"]) == (0, True)
 
     def test_an_unknown_space_names_the_known_ones(self, db: None) -> None:
-        assert "minilm, embeddinggemma, hashing" in complaint("backfill_embeddings", "--space", "bert")
+        assert "minilm, embeddinggemma, endpoint, hashing" in complaint("backfill_embeddings", "--space", "bert")
 
     def test_a_missing_model_says_what_to_do(self, db: None) -> None:
         assert "put the files of google/embeddinggemma-300m" in complaint(
             "backfill_embeddings", "--space", "embeddinggemma"
         )
+
+
+class TestCleanUp:
+    @pytest.fixture
+    def moved(self, learner: Learner, revised: Revised, settings) -> Learner:
+        add_propositions(learner, SOLAR)
+        settings.OSII_EMBEDDER = "revised"
+        run("backfill_embeddings")
+        return learner
+
+    def test_it_shows_first_and_removes_when_told(self, moved: Learner) -> None:
+        printed = run("backfill_embeddings", "--remove-old")
+        assert "hashing (hashed-words, revision 1, 256 dimensions" in printed
+        assert "5 vectors" in printed
+        assert "Nothing is removed yet" in printed
+        assert PropositionVector.objects.count() == 10
+        before = Learner.objects.get(pk=moved.pk).graph_revision
+        done = json.loads(run("backfill_embeddings", "--remove-old", "--yes", "--json"))
+        assert (done["removed"], done["old"][0]["vectors"]) == (True, 5)
+        assert set(PropositionVector.objects.values_list("space__name", flat=True)) == {"revised"}
+        assert Learner.objects.get(pk=moved.pk).graph_revision > before
+        assert "5 propositions," in run("context", "tides")
+        assert "No space but the active one" in run("backfill_embeddings", "--remove-old")
+        assert EmbeddingSpace.objects.count() == 2  # steers name them
+
+    def test_a_dry_run_and_another_name_remove_nothing(self, moved: Learner) -> None:
+        run("backfill_embeddings", "--remove-old", "--yes", "--dry-run")
+        assert "No space but" in run("backfill_embeddings", "--remove-old", "--yes", "--space", "minilm")
+        assert PropositionVector.objects.count() == 10
+
+    def test_the_way_back_after_it_is_to_embed_again(self, moved: Learner, settings) -> None:
+        run("backfill_embeddings", "--remove-old", "--yes")
+        settings.OSII_EMBEDDER = "hashing"
+        assert "Embedded 5 propositions into hashing" in run("backfill_embeddings")
+        assert "5 propositions," in run("context", "tides")
+
+    def test_yes_alone_is_not_enough(self, db: None) -> None:
+        assert "--yes belongs to --remove-old" in complaint("backfill_embeddings", "--yes")
+
+    def test_an_index_is_made_once(self, learner: Learner) -> None:
+        add_propositions(learner, SOLAR)
+        with connection.cursor() as cursor:
+            cursor.execute("SET CONSTRAINTS ALL IMMEDIATE")
+        assert "The index of hashing is made." in run("backfill_embeddings", "--build-index")
+        assert "is there already" in run("backfill_embeddings", "--build-index")

@@ -1,5 +1,7 @@
 """The embedders themselves: the hashing one, the real loading code, and what is refused."""
 
+import shutil
+import tempfile
 from pathlib import Path
 
 import numpy as np
@@ -7,11 +9,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from graphctx.embedders import REGISTRY, EmbeddingError, UnusableVectors
+from graphctx.embedders import REGISTRY, EmbedderSpec, EmbeddingError, UnusableVectors
 from graphctx.embedders.base import Embedder
 from graphctx.embedders.hashing import HashingEmbedder
 from graphctx.embedders.local_model import LocalModel, directory_revision, embeddinggemma, minilm
 from graphctx.embedding import get_embedder
+from graphctx.vectors import embed_usable
 
 from . import tiny_gemma
 
@@ -61,7 +64,7 @@ def test_there_is_one_embedder_per_process() -> None:
 
 
 def test_an_unknown_embedder_names_the_known_ones() -> None:
-    with pytest.raises(EmbeddingError, match="minilm, embeddinggemma, hashing"):
+    with pytest.raises(EmbeddingError, match="minilm, embeddinggemma, endpoint, hashing"):
         get_embedder("bert")
 
 
@@ -145,7 +148,13 @@ def gemma_directory(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="session")
 def gemma(gemma_directory: Path) -> LocalModel:
-    return embeddinggemma(gemma_directory, dimension=16)
+    return embeddinggemma(gemma_directory, dimension=16, own=tiny_gemma.HIDDEN)
+
+
+def embeddinggemma_spec() -> EmbedderSpec:
+    with tempfile.TemporaryDirectory() as made:
+        (Path(made) / "modules.json").write_text("[]")
+        return embeddinggemma(Path(made)).spec
 
 
 @pytest.mark.model
@@ -171,6 +180,28 @@ class TestEmbeddingGemma:
     def test_512_dimensions_of_a_smaller_model_are_refused(self, gemma_directory: Path) -> None:
         with pytest.raises(EmbeddingError, match="48 dimensions, fewer than the 512"):
             embeddinggemma(gemma_directory).embed_query("tides")
+
+    def test_a_model_of_another_dimension_is_another_model(self, gemma_directory: Path) -> None:
+        with pytest.raises(EmbeddingError, match="has 48 dimensions, google/embeddinggemma-300m has 768"):
+            embeddinggemma(gemma_directory, dimension=16).embed_query("tides")
+
+    def test_missing_weights_are_named(self, gemma_directory: Path, tmp_path: Path) -> None:
+        broken = tmp_path / "broken"
+        shutil.copytree(gemma_directory, broken)
+        (broken / "model.safetensors").unlink()
+        with pytest.raises(EmbeddingError, match=f"{broken} cannot be loaded"):
+            embeddinggemma(broken, dimension=16, own=tiny_gemma.HIDDEN).embed_query("tides")
+
+    def test_512_of_768_dimensions_are_the_first_ones_with_unit_length(self) -> None:
+        spec = embeddinggemma_spec()
+        assert (spec.dimension, spec.truncated_from, spec.normalisation, spec.max_tokens) == (512, 768, "unit", 2048)
+        assert spec.query_format == "task: search result | query: {text}"
+        assert spec.document_format == "title: none | text: {text}"
+
+    def test_a_text_without_a_sign_fails_no_batch(self, gemma: LocalModel) -> None:
+        good, bad = embed_usable(gemma, {1: "tides", 2: "", 3: "\ud83d", 4: "moon " * 300})
+        assert set(good) | set(bad) == {1, 2, 3, 4}
+        assert {1, 3, 4} <= set(good)
 
     def test_a_text_beyond_the_models_length_is_cut(self, gemma: LocalModel) -> None:
         assert np.isfinite(gemma.embed_documents(["tides " * 4000])).all()

@@ -13,7 +13,15 @@ from graphctx.embedders.hashing import HashingEmbedder
 from graphctx.embedding import EmbeddingError, SpaceMismatch, active_space, get_embedder, space_of
 from graphctx.models import EmbeddingSpace, Proposition, PropositionVector
 from graphctx.selection import select
-from graphctx.vectors import activate, add_vectors, backfill, embed_usable, missing_vectors
+from graphctx.vectors import (
+    activate,
+    add_vectors,
+    backfill,
+    embed_usable,
+    missing_vectors,
+    old_spaces,
+    remove_vectors,
+)
 
 from .conftest import SOLAR, add_propositions
 
@@ -175,3 +183,32 @@ def test_adding_a_vector_twice_keeps_the_first(learner: Learner) -> None:
         add_vectors(active_space(), learner.pk, {row.pk: other})
     kept = PropositionVector.objects.get()
     assert np.allclose(kept.embedding, get_embedder().embed_documents(SOLAR[:1])[0])
+
+
+def test_a_clean_up_goes_on_where_it_was_killed(
+    learner: Learner, other_learner: Learner, use: Callable, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(vectors, "REMOVED_AT_ONCE", 3)
+    for one in (learner, other_learner):
+        add_propositions(one, SOLAR)
+    old = active_space()
+    new = space_of(use(Revised()).spec)
+    backfill(new)
+    activate(new)
+
+    def kill(_count: int) -> None:
+        raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        remove_vectors(old, kill)
+    assert [(space.pk, space.held) for space in old_spaces()] == [(old.pk, 7)]
+    assert remove_vectors(old) == 7
+    assert not old_spaces().exists()
+    assert select(learner, "tides", 1024).count == 5
+
+
+def test_the_active_space_is_never_cleaned_up(learner: Learner) -> None:
+    add_propositions(learner, SOLAR)
+    with pytest.raises(ValueError, match="is the active one"):
+        remove_vectors(active_space())
+    assert PropositionVector.objects.count() == 5

@@ -132,3 +132,13 @@ def test_secret_key_is_generated_once_and_private(tmp_path):
     kept = home / "secret_key"
     assert stat.S_IMODE(kept.stat().st_mode) == 0o600
     assert [path.name for path in home.iterdir() if path.is_file()] == ["secret_key"]
+
+
+def test_a_format_has_one_place_for_the_text(monkeypatch):
+    assert env.text_format("OSII_X") == "{text}"
+    monkeypatch.setenv("OSII_X", "query: {text}")
+    assert env.text_format("OSII_X") == "query: {text}"
+    for value in ("query:", "{text} {text}", "{text}" + "x" * 200):
+        monkeypatch.setenv("OSII_X", value)
+        with pytest.raises(ImproperlyConfigured, match="OSII_X"):
+            env.text_format("OSII_X")

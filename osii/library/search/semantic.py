@@ -5,7 +5,7 @@ from django.conf import settings
 from django.db import connection, transaction
 from django.db.models import QuerySet
 
-from graphctx.embedding import active_space, get_embedder
+from graphctx.embedding import active_space, embedder_of
 from graphctx.models import EmbeddingSpace
 
 from ..models import Output
@@ -21,7 +21,7 @@ def nearest(text: str, outputs: QuerySet[Output], limit: int) -> dict[int, float
     Raises EmbeddingError, and SpaceMismatch where the active space is another model's.
     """
     space = active_space()
-    query = get_embedder().embed_query(text)
+    query = embedder_of(space).embed_query(text)
     with transaction.atomic(), connection.cursor() as cursor:
         indexed = uses_index(space, outputs)
         if indexed:

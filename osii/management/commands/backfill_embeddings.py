@@ -5,10 +5,11 @@ from typing import Any
 from django.conf import settings
 from django.core.management.base import CommandParser
 
+from graphctx import approximate
 from graphctx.embedders import REGISTRY, EmbedderSpec, EmbeddingError
-from graphctx.embedding import get_embedder, space_of
+from graphctx.embedding import active_space, get_embedder, space_of
 from graphctx.models import EmbeddingSpace, Proposition
-from graphctx.vectors import Backfill, activate, backfill, missing_vectors
+from graphctx.vectors import Backfill, activate, backfill, missing_vectors, old_spaces, remove_vectors
 from osii.console import Command as OsiiCommand
 
 
@@ -16,7 +17,7 @@ class Command(OsiiCommand):
     help = (
         "Give every live proposition its vector. When OSII_EMBEDDER has changed, a new space is filled beside the "
         "active one, which stays in use until the new one is full; then it is switched. A run that was interrupted "
-        "goes on where it was."
+        "goes on where it was. --remove-old then removes what the former spaces hold."
     )
 
     def arguments(self, parser: CommandParser) -> None:
@@ -26,8 +27,51 @@ class Command(OsiiCommand):
             help=f"fill the space of another embedder ahead of a change, without switching: {', '.join(REGISTRY)}",
         )
         parser.add_argument("--dry-run", action="store_true", help="say what would be done, write nothing")
+        parser.add_argument(
+            "--remove-old",
+            action="store_true",
+            help="show which spaces are not in use any more and how many vectors they hold (with --space: of that name), "
+            "and with --yes remove these vectors",
+        )
+        parser.add_argument("--yes", action="store_true", help="remove what --remove-old shows")
+        parser.add_argument(
+            "--build-index",
+            action="store_true",
+            help="make an index of the active space, which answers for learners of more than OSII_GRAPH_EXACT_VECTORS",
+        )
 
     def run(self, **options: Any) -> None:
+        if options["yes"] and not options["remove_old"]:
+            self.fail("--yes belongs to --remove-old")
+        if options["remove_old"]:
+            return self._remove_old(options["space"], really=options["yes"] and not options["dry_run"])
+        if options["build_index"]:
+            return self._build_index()
+        return self._embed(options)
+
+    def _remove_old(self, name: str | None, *, really: bool) -> None:
+        spaces = [space for space in old_spaces() if name in (None, space.name)]
+        for space in spaces if really else []:
+            with self.progress(f"Removing the vectors of {space.name}", total=space.held) as advance:
+                remove_vectors(space, advance)
+        shown = [
+            {"space": space.name, "model": space.model, "revision": space.revision, "dimension": space.dimension,
+             "made": space.created_at, "vectors": space.held}
+            for space in spaces
+        ]  # fmt: skip
+        self.result({"old": shown, "removed": really and bool(shown)}, _render_old)
+
+    def _build_index(self) -> None:
+        try:
+            space = active_space()
+            self.note(f"Making the index of {space.name} beside everything else that goes on …")
+            made = approximate.build_index(space)
+        except (EmbeddingError, ValueError) as error:
+            self.fail(str(error))
+        state = "is made" if made else "is there already"
+        self.result({"space": space.name, "made": made}, lambda data: f"The index of {data['space']} {state}.")
+
+    def _embed(self, options: dict[str, Any]) -> None:
         name = options["space"] or settings.OSII_EMBEDDER
         try:
             embedder = get_embedder(name)
@@ -76,6 +120,19 @@ def _plan(spec: EmbedderSpec) -> dict[str, Any]:
         "switched": not active and spec.name == settings.OSII_EMBEDDER,
         "dry_run": True,
     }
+
+
+def _render_old(data: dict[str, Any]) -> list[str]:
+    if not data["old"]:
+        return ["No space but the active one holds vectors."]
+    lines = [
+        f"{row['space']} ({row['model']}, revision {row['revision'] or 'not named'}, {row['dimension']} dimensions, made "
+        f"{row['made']:%Y-%m-%d}): {row['vectors']:,} vectors"
+        for row in data["old"]
+    ]
+    if data["removed"]:
+        return [*lines, "They are removed. To go back to such a space is to embed everything again."]
+    return [*lines, "Nothing is removed yet: run it again with --yes. Without them there is no quick way back."]
 
 
 def _count(number: int) -> str:
