@@ -1,8 +1,8 @@
 """Strict reading of environment variables.
 
 Each reader names its variable, and a wrong value raises ImproperlyConfigured with that name, the value (never for
-secrets) and what is allowed. An empty value counts as not set. Only `osii.settings` and the embedded services, which
-must work before settings are loaded, read the environment; but for the keys of models that the admin names, which are
+secrets) and what is allowed. An empty value counts as not set. Only `osii.settings`, and the embedded services and the web
+server's own settings, which must work before settings are loaded, read the environment; but for the keys of models that the admin names, which are
 looked up when they are used (`extraction.llm.choice`).
 """
 

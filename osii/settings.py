@@ -10,6 +10,7 @@ from urllib.parse import parse_qsl, unquote, urlsplit
 from csp.constants import NONE, SELF
 
 from osii import embedded, env
+from osii.ops import logs
 
 # Before torch or a tokenizer can load: no idle spinning on few cores, nothing asks the network for weights.
 os.environ.setdefault("OMP_WAIT_POLICY", "passive")
@@ -48,6 +49,24 @@ def secret_key() -> str:
 DEBUG = env.boolean("DEBUG", default=False)
 SECRET_KEY = secret_key()
 ALLOWED_HOSTS = env.strings("ALLOWED_HOSTS", ["localhost", "127.0.0.1", "[::1]"])
+
+
+# --- Running it for others -------------------------------------------------------------------------------------------
+
+# Behind a proxy with TLS: cookies and redirects for HTTPS alone. The proxy must set X-Forwarded-Proto and X-Forwarded-For.
+OSII_HTTPS = env.boolean("OSII_HTTPS", default=False)
+OSII_PROXIES = env.integer("OSII_PROXIES", 1 if OSII_HTTPS else 0, least=0, most=5)
+if OSII_HTTPS and not OSII_PROXIES:
+    raise env.wrong(
+        "OSII_PROXIES", "0", "at least 1 with OSII_HTTPS: the web server speaks HTTP, and a proxy before it TLS"
+    )
+OSII_LOG_FORMAT = env.choice("OSII_LOG_FORMAT", tuple(logs.FORMATS), "plain")
+OSII_METRICS_TOKEN = env.string("OSII_METRICS_TOKEN")
+# Failed logins of one account from one address before a quarter of an hour's wait; 0: no limit.
+OSII_LOGIN_ATTEMPTS = env.integer("OSII_LOGIN_ATTEMPTS", 5, least=0, most=1000)
+# Calls of the API under one token; 0: no limit.
+OSII_API_PER_MINUTE = env.integer("OSII_API_PER_MINUTE", 6000, least=0, most=10**6)
+logs.secrets.learn(SECRET_KEY)
 
 # --- Reading chats -------------------------------------------------------------------------------------------------
 
@@ -139,6 +158,7 @@ INSTALLED_APPS = [
 ]
 
 MIDDLEWARE = [
+    "osii.ops.requests.OperationsMiddleware",
     "osii.api.middleware.ApiMiddleware",
     "django.middleware.security.SecurityMiddleware",
     "whitenoise.middleware.WhiteNoiseMiddleware",
@@ -237,8 +257,14 @@ X_FRAME_OPTIONS = "DENY"
 SESSION_COOKIE_NAME = "osii_session"
 SESSION_COOKIE_HTTPONLY = True
 CSRF_COOKIE_NAME = "osii_csrf"
+SESSION_COOKIE_SECURE = CSRF_COOKIE_SECURE = SECURE_SSL_REDIRECT = OSII_HTTPS
+SECURE_HSTS_SECONDS = 30 * 86_400 if OSII_HTTPS else 0
+if OSII_HTTPS:
+    SECURE_PROXY_SSL_HEADER = ("HTTP_X_FORWARDED_PROTO", "https")
+# HSTS for other hosts of the domain, and its entry in browsers' own lists, are not for one application to decide.
+SILENCED_SYSTEM_CHECKS = ["security.W005", "security.W021"]
 
-# --- Logging: plain lines on stderr ----------------------------------------------------------------------------------
+# --- Logging: lines on stderr, plain or JSON ----------------------------------------------------------------------------------
 
 
 def one_line(record: logging.LogRecord) -> bool:
@@ -247,18 +273,14 @@ def one_line(record: logging.LogRecord) -> bool:
     return True
 
 
-LOGGING = {
-    "version": 1,
-    "disable_existing_loggers": False,
-    "formatters": {"plain": {"format": "{asctime} {levelname} {name}: {message}", "style": "{"}},
-    "filters": {"one_line": {"()": "django.utils.log.CallbackFilter", "callback": one_line}},
-    "handlers": {"stderr": {"class": "logging.StreamHandler", "formatter": "plain"}},
-    "root": {"handlers": ["stderr"], "level": "WARNING"},
-    "loggers": {
+LOGGING = logs.configuration(
+    OSII_LOG_FORMAT,
+    **{
         "django": {"level": "WARNING"},
         "django.request": {"level": "ERROR"},  # what a client did wrong, its answer says
         "django.security.DisallowedHost": {"filters": ["one_line"]},
         "django.server": {"handlers": ["stderr"], "level": "INFO", "propagate": False},
         **{name: {"level": "INFO"} for name in ("coverage", "graphctx", "extraction", "osii")},
     },
-}
+)
+LOGGING["filters"] = {"one_line": {"()": "django.utils.log.CallbackFilter", "callback": one_line}}

@@ -18,7 +18,6 @@ from django.conf import settings
 from osii import embedded
 
 STOP_SECONDS = 20  # a job that takes longer is killed; its run is taken up again at the next start
-WEB_THREADS = 8
 
 MAIN_SECTION = """\
 [supervisord]
@@ -51,10 +50,7 @@ stdout_logfile_maxbytes = 0
 def programs() -> dict[str, tuple[str, int]]:
     """Name → (command, number of processes)."""
     python = Path(sys.executable).name
-    web = (
-        f"{python} -m gunicorn osii.wsgi:application --bind 127.0.0.1:{settings.OSII_PORT} --worker-class gthread "
-        f"--workers 1 --threads {WEB_THREADS} --graceful-timeout 5 --no-control-socket --log-level warning"
-    )
+    web = f"{python} -m gunicorn --config python:osii.gunicorn_conf osii.wsgi:application"
     return {
         "web": (web, 1),
         "chats": (f"{python} manage.py work chats", settings.OSII_WORKERS),
@@ -91,7 +87,13 @@ class Supervisor:
             # -P: this project's modules must not shadow the library's
             [sys.executable, "-P", str(Path(__file__).with_name("supervised.py")), "-c", config.name],
             cwd=self.run,
-            env=os.environ | {"PATH": path, "OSII_CODE": str(settings.BASE_DIR), "OSII_HOME": str(settings.OSII_HOME)},
+            env=os.environ
+            | {
+                "PATH": path,
+                "OSII_BIND": "",
+                "OSII_CODE": str(settings.BASE_DIR),
+                "OSII_HOME": str(settings.OSII_HOME),
+            },
             stdin=subprocess.DEVNULL,
             stdout=subprocess.PIPE,
             stderr=subprocess.STDOUT,

@@ -18,6 +18,8 @@ from rq.utils import now
 
 from coverage import queueing
 
+from .ops import logs
+
 log = logging.getLogger(__name__)
 
 BEAT_SECONDS = 10
@@ -51,7 +53,7 @@ class WarmWorker(SimpleWorker):
         reset_queries()
         close_old_connections()
         try:
-            with self._beating(job):
+            with self._beating(job), logs.bound(job=job.id, **_subject(job)):
                 return super().perform_job(job, queue)
         finally:
             close_old_connections()
@@ -84,6 +86,14 @@ class WarmWorker(SimpleWorker):
                     pipeline.execute()
             except redis.RedisError as error:
                 log.warning("The heartbeat of job %s did not reach Redis (%s)", job.id, error)
+
+
+def _subject(job: Job) -> dict[str, str]:
+    """What the job is about, as its log lines name it: the id that it was given, as run, import, item or steer."""
+    if not job.args:
+        return {}
+    kind = job.id.partition("-")[0]
+    return {kind if kind in {"run", "import", "item", "steer"} else "subject": str(job.args[0])}
 
 
 def worker(queue_name: str) -> WarmWorker:

@@ -19,6 +19,8 @@ os.environ |= {
     "OSII_HOME": str(HOME),
     "OSII_EMBEDDER": "hashing",
     "SECRET_KEY": "tests only",
+    "OSII_LOGIN_ATTEMPTS": "0",  # tests of limits set their own
+    "OSII_API_PER_MINUTE": "0",
     "OMP_WAIT_POLICY": "passive",
     "HF_HUB_OFFLINE": "1",
     "TOKENIZERS_PARALLELISM": "false",

@@ -18,6 +18,8 @@ from extraction.models import Document
 from graphctx.models import Proposition
 from osii import tokens
 from osii.models import ApiToken
+from osii.ops import limits
+from osii.ops.requests import address_of
 
 from .problems import Problem, field_error, invalid
 
@@ -38,11 +40,20 @@ class Bearer(HttpBearer):
 
     def authenticate(self, request: HttpRequest, token: str) -> ApiToken:
         try:
-            return tokens.authenticate(token)
+            found = tokens.authenticate(token)
         except tokens.InvalidToken as error:
+            _not_so_fast(limits.wait_after_wrong_token(address_of(request)), "Too many wrong tokens from this address.")
             challenge = f'Bearer realm="osii", error="invalid_token", error_description="{error}"'
             detail = f"{str(error).capitalize()}."
             raise Problem(401, detail, headers={"WWW-Authenticate": challenge}) from None
+        _not_so_fast(limits.wait_for_api(str(found.pk)), "Too many calls under this token.")
+        return found
+
+
+def _not_so_fast(wait: int, detail: str) -> None:
+    """Raises Problem 429 when there is something to wait for, in seconds."""
+    if wait:
+        raise Problem(429, f"{detail} Try again in {wait} s.", headers={"Retry-After": str(wait)})
 
 
 def find_chat(request: ApiRequest, chat_id: UUID) -> Chat:

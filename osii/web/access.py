@@ -22,6 +22,7 @@ from extraction.documents.ids import is_file_id
 from extraction.documents.versions import met_on_disk
 from extraction.models import Batch, Candidate, Document, Resolution
 from graphctx.models import Proposition
+from osii.ops import audit
 
 View = Callable[..., HttpResponse]
 
@@ -42,12 +43,23 @@ def staff_page(view: View) -> View:
         elif not request.user.is_staff:
             raise PermissionDenied("These pages are for staff accounts.")
         else:
-            response = view(request, *args, **kwargs)
+            response = _on_record(view, request, *args, **kwargs)
         patch_vary_headers(response, ("HX-Request",))
         response.headers.setdefault("Cache-Control", "private, no-store")
         return response
 
     return guarded
+
+
+def _on_record(view: View, request: PageRequest, *args: Any, **kwargs: Any) -> HttpResponse:
+    """The view's answer, with a line in the record of staff actions if it was asked to change something."""
+    try:
+        response = view(request, *args, **kwargs)
+    except PermissionDenied:
+        audit.record(request, 403, kwargs)
+        raise
+    audit.record(request, response.status_code, kwargs)
+    return response
 
 
 def staff_action(permission: str) -> Callable[[View], View]:

@@ -1,9 +1,9 @@
 """Routes of the dashboard."""
 
-from django.contrib.admin.forms import AdminAuthenticationForm
 from django.contrib.auth import views as auth
 from django.urls import path
 
+from .logins import LoginView
 from .views import (
     activity,
     batches,
@@ -27,11 +27,9 @@ from .views import (
     talk,
 )
 
-login = auth.LoginView.as_view(template_name="account/login.html", authentication_form=AdminAuthenticationForm)
-
 urlpatterns = [
     path("", home.home, name="home"),
-    path("login/", login, name="login"),
+    path("login/", LoginView.as_view(), name="login"),
     path("logout/", auth.LogoutView.as_view(), name="logout"),
     path("chats/", chats.chats, name="chats"),
     path("chats/<uuid:chat_id>/", chats.chat, name="chat"),

@@ -17,6 +17,11 @@ class Command(console.Command):
 
     def arguments(self, parser):
         parser.add_argument(
+            "--production",
+            action="store_true",
+            help="also look at what matters once others reach it: HTTPS, hosts, secrets, backups",
+        )
+        parser.add_argument(
             "--probe-model",
             action="store_true",
             help="also ask the language model for one tool call: two short requests, which a hosted one charges for",
@@ -29,6 +34,10 @@ class Command(console.Command):
         from osii import health
 
         findings = list(health.examine(probe_model=options["probe_model"], model=options["model"]))
+        if options["production"]:
+            from osii.ops import production
+
+            findings += production.examine()
         healthy = not any(finding.state == "fail" for finding in findings)
         self.result({"healthy": healthy, "checks": [asdict(finding) for finding in findings]}, self._render)
         if not healthy:

@@ -1,0 +1,48 @@
+"""What every request gets: probes and metrics before anything else, and an id that its log lines carry."""
+
+import re
+import secrets
+from collections.abc import Callable
+
+from django.conf import settings
+from django.http import HttpRequest, HttpResponse
+
+from . import logs
+
+HEADER = "X-Request-ID"
+_ID = re.compile(r"[A-Za-z0-9._-]{8,64}", re.ASCII)
+
+Answer = Callable[[HttpRequest], HttpResponse]
+
+
+class OperationsMiddleware:
+    """The first of all: a probe is answered whatever Host it names, and never redirected to HTTPS."""
+
+    def __init__(self, get_response: Answer) -> None:
+        self.get_response = get_response
+
+    def __call__(self, request: HttpRequest) -> HttpResponse:
+        given = request.headers.get(HEADER, "")
+        identity = given if _ID.fullmatch(given) else secrets.token_hex(8)
+        with logs.bound(request=identity):
+            response = self._answer(request)
+        response.headers[HEADER] = identity
+        return response
+
+    def _answer(self, request: HttpRequest) -> HttpResponse:
+        from . import metrics, probes  # the apps are loaded by now
+
+        own = {"/healthz": probes.healthz, "/readyz": probes.readyz, "/metrics": metrics.metrics}
+        view = own.get(request.path_info)
+        return self.get_response(request) if view is None else view(request)
+
+
+def address_of(request: HttpRequest) -> str:
+    """Where a request came from: behind OSII_PROXIES proxies, what the outermost of them saw. Others can write the header
+    too, so only as many entries are believed as there are proxies."""
+    direct = request.META.get("REMOTE_ADDR", "")
+    if settings.OSII_PROXIES:
+        hops = [hop.strip() for hop in request.headers.get("X-Forwarded-For", "").split(",") if hop.strip()]
+        if len(hops) >= settings.OSII_PROXIES:
+            return hops[-settings.OSII_PROXIES][:45]
+    return direct

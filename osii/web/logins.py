@@ -1,0 +1,68 @@
+"""Logging in, with a lock on guessing.
+
+Failures count for a quarter of an hour: per account and address together, per address, and per account. The last one is
+high, for whoever wants to lock an account out must not find it easy either. While a lock holds, no password is looked at.
+"""
+
+from typing import Any
+
+from django.conf import settings
+from django.contrib.admin.forms import AdminAuthenticationForm
+from django.contrib.auth import views as auth
+from django.http import HttpRequest, HttpResponse
+
+from osii.ops.limits import limits
+from osii.ops.requests import address_of
+
+WINDOW_SECONDS = 15 * 60
+PER_ADDRESS, PER_ACCOUNT = 6, 20
+"""How many times as many failures an address, and an account from anywhere, may have."""
+
+
+class LoginView(auth.LoginView):
+    """The one form for dashboard and admin. A lock answers 429 with Retry-After, on the same page."""
+
+    template_name = "account/login.html"
+    authentication_form = AdminAuthenticationForm
+
+    def post(self, request: HttpRequest, *args: Any, **kwargs: Any) -> HttpResponse:
+        wait = self._wait()
+        if not wait:
+            return super().post(request, *args, **kwargs)
+        minutes = -(-wait // 60)
+        form = AdminAuthenticationForm(request, initial={"username": request.POST.get("username", "")})
+        response = self.render_to_response(self.get_context_data(form=form, locked_minutes=minutes), status=429)
+        response.headers["Retry-After"] = str(wait)
+        return response
+
+    def form_invalid(self, form: AdminAuthenticationForm) -> HttpResponse:
+        if settings.OSII_LOGIN_ATTEMPTS:
+            for kind, key, _most in self._counters():
+                limits.count(kind, key, WINDOW_SECONDS)
+        return super().form_invalid(form)
+
+    def form_valid(self, form: AdminAuthenticationForm) -> HttpResponse:
+        if settings.OSII_LOGIN_ATTEMPTS:
+            limits.clear(*self._counters()[0][:2])
+        return super().form_valid(form)
+
+    def _wait(self) -> int:
+        """Seconds until the longest lock ends; 0 without one."""
+        if not settings.OSII_LOGIN_ATTEMPTS:
+            return 0
+        waits = [0]
+        for kind, key, most in self._counters():
+            tries, left = limits.look(kind, key)
+            if tries >= most:
+                waits.append(left)
+        return max(waits)
+
+    def _counters(self) -> list[tuple[str, str, int]]:
+        """(kind, key, most failures)"""
+        name = self.request.POST.get("username", "").strip().casefold()[:150]
+        address, most = address_of(self.request), settings.OSII_LOGIN_ATTEMPTS
+        return [
+            ("login", f"{name}\n{address}", most),
+            ("login-address", address, PER_ADDRESS * most),
+            ("login-account", name, PER_ACCOUNT * most),
+        ]

@@ -1,0 +1,146 @@
+"""What deploy/ holds names commands, modules and settings that exist; production settings pass Django's own check."""
+
+import configparser
+import os
+import re
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+from django.conf import settings
+from django.core.management import get_commands
+from django.test import RequestFactory
+
+from osii import supervision
+from osii.care import backups
+from osii.ops import production
+
+DEPLOY = settings.BASE_DIR / "deploy"
+UNITS = sorted((DEPLOY / "systemd").iterdir())
+COMPOSE = yaml.safe_load((DEPLOY / "compose.yaml").read_text())
+
+
+def check_command(words: list[str]) -> None:
+    """A command line of ours: a module that exists, or a management command with a queue that exists."""
+    if "gunicorn" in words:
+        assert words[words.index("gunicorn") + 1 :] == [
+            "--config",
+            "python:osii.gunicorn_conf",
+            "osii.wsgi:application",
+        ]
+        return
+    command, *arguments = words[words.index("manage.py") + 1 :]
+    assert command in get_commands()
+    if command == "work":
+        assert arguments[0] in {*settings.RQ_QUEUES, "%i"}
+
+
+def unit(path: Path) -> dict[str, dict[str, str]]:
+    parser = configparser.ConfigParser(strict=True, interpolation=None)
+    parser.optionxform = str
+    parser.read(path)
+    return {name: dict(parser[name]) for name in parser.sections()}
+
+
+@pytest.mark.parametrize("path", UNITS, ids=lambda path: path.name)
+def test_a_unit_starts_what_exists(path: Path) -> None:
+    told = unit(path)
+    assert told["Unit"]["Description"]
+    if path.suffix != ".service":
+        return
+    service = told["Service"]
+    check_command(service["ExecStart"].split())
+    assert service["User"] == "osii"
+    assert service["NoNewPrivileges"] == "yes"
+    if service["Type"] == "exec":
+        assert service["Restart"] == "always"
+        assert int(service["TimeoutStopSec"]) > supervision.STOP_SECONDS
+
+
+def test_the_target_wants_every_program_that_up_runs() -> None:
+    wanted = set(unit(DEPLOY / "systemd" / "osii.target")["Unit"]["Wants"].split())
+    names = {"web": "osii-web.service", "reconcile": "osii-reconcile.service"}
+    assert wanted == {names.get(name, f"osii-work@{name}.service") for name in supervision.programs()}
+    for name in wanted:
+        assert (DEPLOY / "systemd" / re.sub(r"@\w+", "@", name)).is_file()
+
+
+@pytest.mark.skipif(shutil.which("systemd-analyze") is None, reason="systemd is not installed")
+def test_systemd_finds_nothing_wrong(tmp_path: Path) -> None:
+    for path in UNITS:
+        text = path.read_text().replace("/opt/osii/.venv/bin/python", sys.executable)
+        (tmp_path / path.name).write_text(text)
+    command = ["systemd-analyze", "verify", "--man=no", *(str(tmp_path / path.name) for path in UNITS)]
+    done = subprocess.run(
+        command, check=False, capture_output=True, text=True, env=os.environ | {"SYSTEMD_UNIT_PATH": f"{tmp_path}:"}
+    )
+    ours = [line for line in done.stderr.splitlines() if "osii" in line]
+    assert ours == []
+
+
+def test_compose_runs_every_program_once_the_tables_are_there() -> None:
+    services = COMPOSE["services"]
+    assert set(supervision.programs()) <= set(services)
+    for name in (*supervision.programs(), "migrate"):
+        service = services[name]
+        if "command" in service:
+            check_command(service["command"])
+        for other, need in service["depends_on"].items():
+            assert other in services
+            if need["condition"] == "service_healthy":
+                assert "healthcheck" in services[other]
+        assert {volume.partition(":")[0] for volume in service["volumes"]} <= set(COMPOSE["volumes"])
+    assert all(port.startswith("127.0.0.1:") for service in services.values() for port in service.get("ports", []))
+    assert (DEPLOY / services["web"]["build"]["context"] / services["web"]["build"]["dockerfile"]).is_file()
+
+
+def test_the_example_of_settings_names_settings_that_are_documented() -> None:
+    lines = (DEPLOY / "osii.env.example").read_text().splitlines()
+    names = [line.partition("=")[0] for line in lines if line and not line.startswith("#")]
+    documented = (settings.BASE_DIR / "docs" / "operations.md").read_text()
+    assert names
+    assert all(f"`{name}`" in documented for name in names)
+
+
+def manage(*arguments: str, **variables: str) -> subprocess.CompletedProcess[str]:
+    command = [sys.executable, "-W", "ignore", str(settings.BASE_DIR / "manage.py"), *arguments]
+    kept = {name: value for name, value in os.environ.items() if name != "SECRET_KEY"}
+    return subprocess.run(command, check=False, capture_output=True, text=True, env=kept | variables)
+
+
+def test_production_settings_pass_the_deployment_check(tmp_path: Path) -> None:
+    home = {"OSII_HOME": str(tmp_path)}
+    done = manage(
+        "check", "--deploy", "--fail-level", "WARNING", OSII_HTTPS="1", ALLOWED_HOSTS="osii.example.org", **home
+    )
+    assert done.returncode == 0, done.stderr
+    refused = manage("check", OSII_HTTPS="1", OSII_PROXIES="0", **home)
+    assert "OSII_PROXIES is '0', but must be at least 1 with OSII_HTTPS" in refused.stderr
+
+
+@pytest.mark.django_db
+def test_doctor_names_what_is_not_fit_for_production(settings: Any, tmp_path: Path) -> None:
+    settings.OSII_HOME = tmp_path
+    settings.ALLOWED_HOSTS = ["localhost"]
+    found = {finding.name: finding for finding in production.examine()}
+    bad = {name for name, finding in found.items() if finding.state == "fail"}
+    assert bad == {"HTTPS", "Host names", "Secret key", "Backup", "Accounts"}
+    assert all(found[name].advice for name in bad)
+
+
+@pytest.mark.django_db
+@pytest.mark.parametrize(("day", "state"), [("2999-01-01", "ok"), ("2020-01-01", "fail")])
+def test_doctor_tells_the_age_of_the_last_backup(settings: Any, tmp_path: Path, day: str, state: str) -> None:
+    settings.OSII_HOME = tmp_path
+    told = f'{{"file": "b.tar", "made_at": "{day}T00:00:00+00:00", "bytes": 1}}'
+    (tmp_path / backups.LAST).write_text(told)
+    assert production.backup().state == state
+
+
+def test_the_web_server_takes_no_scheme_from_a_header(settings: Any) -> None:
+    request = RequestFactory().get("/", headers={"X-Forwarded-Proto": "https"})
+    assert not request.is_secure()  # only OSII_HTTPS says that a proxy sets it
