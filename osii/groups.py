@@ -13,8 +13,8 @@ REVIEWER = "reviewer"
 LIBRARIAN = "librarian"
 ADMINISTRATOR = "administrator"
 
-SECRET = {"osii.view_apitoken"}
-"""Whose rows tell who may call the API: for administrators."""
+SECRET = {"osii.view_apitoken", "osii.view_erasure", "osii.view_staffaction"}
+"""Whose rows tell who may call the API, and who did what: for administrators."""
 
 REVIEWS = {
     "coverage.change_chat",
