@@ -12,7 +12,7 @@ from coverage.ids import new_id
 from coverage.models import Chat, Learner
 
 from .care.models import Erasure, StaffAction
-from .library.models import Chunk, ChunkVector, Output, OutputKind, OutputSetting
+from .library.models import Chunk, ChunkVector, Made, Making, MakingSet, Output, OutputKind, OutputSetting
 from .library.run_models import Collection, CollectionDocument, ProcessingItem, ProcessingRun, ProcessingStep, Step
 
 __all__ = [
@@ -24,6 +24,9 @@ __all__ = [
     "CollectionDocument",
     "Erasure",
     "ImportedChat",
+    "Made",
+    "Making",
+    "MakingSet",
     "Output",
     "OutputKind",
     "OutputSetting",

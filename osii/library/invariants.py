@@ -10,7 +10,7 @@ from extraction.documents.errors import DocumentError
 
 from .models import Chunk, Output
 
-GUARDED = ("osii_output", "osii_chunk", "osii_chunkvector")
+GUARDED = ("osii_output", "osii_chunk", "osii_chunkvector", "osii_making", "osii_makingset")
 
 WITHOUT_SOURCE = """
 SELECT o.id, o.source_extraction_id FROM osii_output o
@@ -34,8 +34,18 @@ WHERE vector_dims(v.embedding) <> s.dimension
 """
 
 
+WRONG_MEMOS = """
+SELECT COALESCE(memo.extraction_id, found.extraction_id), memo.makings, found.makings
+FROM (SELECT made.extraction_id, known.makings FROM osii_made made LEFT JOIN osii_makingset known ON known.id = made.making_set_id)
+    memo FULL JOIN osii_makingsofversions found ON found.extraction_id = memo.extraction_id
+WHERE memo.makings IS DISTINCT FROM found.makings
+"""
+
+
 def check() -> Iterator[str]:
-    """Every output names an existing source, chunks stand in its text at their spans, vectors have their space's dimension."""
+    """Every output names an existing source, chunks stand in its text at their spans, vectors have their space's dimension,
+    and the memos that plans read say which outputs there are.
+    """
     with connection.cursor() as cursor:
         cursor.execute(WITHOUT_SOURCE)
         for output, extraction in cursor.fetchall():
@@ -46,8 +56,17 @@ def check() -> Iterator[str]:
         cursor.execute(WRONG_VECTORS)
         for vector, found, wanted in cursor.fetchall():
             yield f"chunk vector {vector}: dimension {found}, its space has {wanted}"
+    yield from check_memos()
     yield from _spans()
     yield from missing_guards(*GUARDED)
+
+
+def check_memos() -> Iterator[str]:
+    """What plans read of each version says which outputs there are."""
+    with connection.cursor() as cursor:
+        cursor.execute(WRONG_MEMOS)
+        for version, told, found in cursor.fetchall():
+            yield f"version {version}: its memo tells of the makings {told}, its outputs of {found}"
 
 
 def _spans() -> Iterator[str]:

@@ -102,6 +102,66 @@ class Output(models.Model):
         return self.error.partition(":")[0]
 
 
+class Making(models.Model):
+    """One way in which outputs were made: all by which an output is as it is wanted, or not. Immutable.
+
+    Makings, sets of them and the memos of versions are written by triggers of ``osii_output`` alone: what a plan over all
+    of the library would otherwise collect from several outputs of each document. Outputs decide; `invariants` compares.
+    """
+
+    kind = models.CharField(max_length=12)
+    method = models.CharField(max_length=80)
+    method_version = models.CharField(max_length=40)
+    options_hash = models.CharField(max_length=32)
+    prompt_version = models.CharField(max_length=120, blank=True)
+    # The id of an embedding space, which may be gone by now.
+    space = models.UUIDField(null=True, blank=True)
+
+    class Meta:
+        ordering = ("id",)
+        constraints = [
+            models.UniqueConstraint(
+                fields=("kind", "method", "method_version", "options_hash", "prompt_version", "space"),
+                name="making_once",
+                nulls_distinct=False,
+            ),
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.kind} by {self.method} {self.method_version}"
+
+
+class MakingSet(models.Model):
+    """Makings that some version had outputs of, at some time: ids in ascending order. Few for many versions. Immutable."""
+
+    makings = ArrayField(models.BigIntegerField(), unique=True)
+
+    class Meta:
+        ordering = ("id",)
+
+    def __str__(self) -> str:
+        return ", ".join(map(str, self.makings))
+
+
+class Made(models.Model):
+    """The makings of all succeeded outputs of one extraction version; no row where there is none."""
+
+    extraction = models.OneToOneField(
+        ExtractionVersion, on_delete=models.DO_NOTHING, db_constraint=False, primary_key=True, related_name="+"
+    )
+    # A set never goes, and a constraint would lock the one that most versions have, each time.
+    making_set = models.ForeignKey(
+        MakingSet, on_delete=models.DO_NOTHING, db_constraint=False, related_name="+", db_index=False
+    )
+
+    class Meta:
+        verbose_name_plural = "made"
+        ordering = ("extraction",)
+
+    def __str__(self) -> str:
+        return f"{self.extraction_id}: {self.making_set_id}"
+
+
 class Chunk(models.Model):
     """A piece of an extraction's text, exactly as it stands there from ``char_start`` to ``char_end`` (code points)."""
 

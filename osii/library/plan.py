@@ -5,6 +5,7 @@ One statement counts, whatever the number of documents; nothing is hashed or rea
 
 import hashlib
 import json
+from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
@@ -145,10 +146,14 @@ def make(request: Request, basis: Basis | None = None) -> Plan:
     with transaction.atomic(), connection.cursor() as cursor:
         prepare(cursor)
         cursor.execute(_counting(request, sql), parameters)
+        kinds: Counter[tuple[str, str]] = Counter()
         for row in cursor.fetchall():
-            _take(plan, row)
+            _take(plan, row, kinds)
     plan.sample = _sample(basis) if plan.eligible else []
-    plan.extractor_plan.sort(key=lambda line: (-line["count"], line["extension"] or ""))
+    plan.extractor_plan = [
+        {"extension": extension, "extractor": extractor, "count": count}
+        for (extractor, extension), count in sorted(kinds.items(), key=lambda kind: (-kind[1], kind[0][1] or ""))
+    ]
     _add_progress(plan)
     for step in plan.steps:
         step.seconds = estimates.seconds(step.id, step.method, step.count(MISSING, STALE))
@@ -186,7 +191,10 @@ def listing(
 
 def prepare(cursor: CursorWrapper) -> None:
     """For this transaction. Compiling the statement takes longer than running it."""
-    cursor.execute("SELECT set_config('work_mem', %s, true), set_config('jit', 'off', true)", [WORK_MEMORY])
+    cursor.execute(
+        "SELECT set_config('work_mem', %s, true), set_config('jit', 'off', true), set_config('random_page_cost', '1.1', true)",
+        [WORK_MEMORY],
+    )
 
 
 def _listed(step: str | None, state: str, reason: str | None) -> plan_sql.Sql:
@@ -233,37 +241,35 @@ def step_of(name: str, basis: Basis) -> StepPlan:
 
 
 def _counting(request: Request, sql: str) -> str:
-    """Rows: the grouping, the code of each step, extractor, extension, and the counts."""
-    steps = request.steps()
-    sets = [f"({step})" for step in steps]
-    kinds = "extractor, extension" if request.run_extraction else "NULL::text, NULL::text"
+    """Rows: the code of each step, extractor, extension, and the counts of documents that have these."""
+    kinds = "NULL::text, NULL::text"
+    grouping = list(request.steps())
     if request.run_extraction:
-        sets.append("(extractor, extension)")
+        kinds = "extractor, extension"
+        grouping += ["extractor", "extension"]
         sql = f"SELECT *, {EXTENSION} AS extension FROM ({sql}) with_extension"
-    grouping = ", ".join([*steps, *(["extractor"] if request.run_extraction else [])])
-    extracts = f"count(*) FILTER (WHERE {plan_sql.is_eligible('extract')})" if request.run_extraction else "0"
     return (
-        f"SELECT GROUPING({grouping}), {', '.join(steps)}, {kinds}, count(*), {extracts}, sum(size_bytes), "
-        "count(primary_id), count(*) FILTER (WHERE eligible), count(*) FILTER (WHERE blocked AND NOT eligible), "
-        "bit_xor(hashtextextended(file_id, 0)) FILTER (WHERE eligible) "
-        f"FROM ({sql}) planned GROUP BY GROUPING SETS ({', '.join([*sets, '()'])})"
+        f"SELECT {', '.join(request.steps())}, {kinds}, count(*), sum(size_bytes), count(primary_id), "
+        f"bit_xor(hashtextextended(file_id, 0)) FROM ({sql}) planned GROUP BY {', '.join(grouping)}"
     )
 
 
-def _take(plan: Plan, row: tuple) -> None:
-    """One row of the counting statement: a step's state, a type of file, or the total."""
-    steps = plan.steps
-    extractor, extension, count, extracts, size, extracted, eligible, blocked, fingerprint = row[1 + len(steps) :]
-    bits = len(steps) + plan.request.run_extraction
-    grouped = [place for place in range(bits) if not row[0] >> (bits - 1 - place) & 1]
-    if not grouped:
-        plan.matched, plan.total_size, plan.extracted = count, int(size or 0), extracted
-        plan.eligible, plan.blocked, plan.fingerprint = eligible, blocked, fingerprint or 0
-    elif grouped[0] < len(steps):
-        place = grouped[0]
-        steps[place].reasons[plan_sql.MEANINGS[row[1 + place]]] = count
-    elif extracts:
-        plan.extractor_plan.append({"extension": extension, "extractor": extractor, "count": extracts})
+def _take(plan: Plan, row: tuple, kinds: Counter[tuple[str, str]]) -> None:
+    """One row of the counting statement: documents in the same states. ``kinds``: those to extract, by extractor and type."""
+    codes, (extractor, extension, count, size, extracted, fingerprint) = row[: len(plan.steps)], row[len(plan.steps) :]
+    states = [plan_sql.MEANINGS[code] for code in codes]
+    plan.matched += count
+    plan.total_size += int(size)
+    plan.extracted += extracted
+    if any(state in (MISSING, STALE) for state, _ in states):
+        plan.eligible += count
+        plan.fingerprint ^= fingerprint
+    elif any(state == BLOCKED for state, _ in states):
+        plan.blocked += count
+    for step, meaning in zip(plan.steps, states, strict=True):
+        step.reasons[meaning] = step.reasons.get(meaning, 0) + count
+        if step.id == Step.EXTRACT and meaning[0] in (MISSING, STALE):
+            kinds[extractor, extension] += count
 
 
 def _sampled(request: Request, row: tuple) -> dict[str, Any]:

@@ -1,8 +1,8 @@
 """The one statement behind a plan: for every document in scope, the state of each step with its reason.
 
 States are ``missing``, ``stale``, ``current`` and ``blocked``; the first two are what a run does. A document that this
-run extracts is judged as it will be then. What `staleness` derives for a few documents is derived here for all of them:
-outputs are joined by the index of ``output_once_per_source``, once for each step, and looked up only for few documents.
+run extracts is judged as it will be then. What `staleness` derives for one document is derived here for all of them: from
+the memo that each version has of its outputs (`models.Made`); for few documents the outputs are looked up themselves.
 """
 
 from collections.abc import Mapping
@@ -56,7 +56,7 @@ MEANINGS: dict[int, tuple[str, str]] = {
 Of several outputs of a primary the lowest code counts: that of the nearest one."""
 
 FEW = 2000
-"""Up to so many documents in scope, their outputs are looked up one by one; for more, all outputs are read at once."""
+"""Up to so many documents in scope, their outputs are looked up one by one; for more, the memos of all versions are read."""
 
 Sql = tuple[str, list[Any]]
 
@@ -128,41 +128,43 @@ def _looked_up(base: str, parameters: list[Any], wanted: Mapping[str, Wanted]) -
 def _compared(base: str, parameters: list[Any], wanted: Mapping[str, Wanted]) -> Sql:
     """The documents with ``replaced``, and of each step ``<step>_near``: the code of the nearest output there is.
 
-    All outputs are read once, by the index of ``output_once_per_source``. Outputs are made of primaries, so those of
-    another extraction are found where a primary moved away from it.
+    One row of each version tells which set of makings it has outputs of, and a step is judged once for each set. Outputs are
+    made of primaries, so those of another extraction are found where a primary moved away from it.
     """
     selected, nearest, older, codes, kinds = [f"{REPLACED} AS replaced"], [], [], [], []
     for step, one in wanted.items():
         selected.append(
-            f"CASE WHEN made.{step} IS NOT NULL THEN made.{step} WHEN older.{step} THEN {CHANGED} ELSE {NEW} END AS {step}_near"
+            f"CASE WHEN known.{step} IS NOT NULL THEN known.{step} WHEN older.{step} THEN {CHANGED} ELSE {NEW} END AS {step}_near"
         )
         nearest.append(
-            "min(CASE WHEN o.method_version <> %s THEN 24 WHEN o.options_hash <> %s THEN 23 WHEN o.prompt_version <> %s "
-            f"THEN 22 WHEN o.space_id IS DISTINCT FROM %s THEN 21 ELSE {NOW} END) "
-            f"FILTER (WHERE o.kind = %s AND o.method = %s) AS {step}"
+            "min(CASE WHEN m.method_version <> %s THEN 24 WHEN m.options_hash <> %s THEN 23 WHEN m.prompt_version <> %s "
+            f"THEN 22 WHEN m.space IS DISTINCT FROM %s THEN 21 ELSE {NOW} END) "
+            f"FILTER (WHERE m.kind = %s AND m.method = %s) AS {step}"
         )
-        older.append(f"bool_or(made.{step} IS NOT NULL) AS {step}")
+        older.append(f"bool_or(known.{step} IS NOT NULL) AS {step}")
         codes += [one.method_version, one.options_hash, one.prompt_version, one.space_id, one.kind, one.method]
         kinds += [one.kind, one.method]
-    of_methods = " OR ".join(["(o.kind = %s AND o.method = %s)"] * len(wanted))
+    of_methods = " OR ".join(["(m.kind = %s AND m.method = %s)"] * len(wanted))
     sql = (
-        f"WITH made AS MATERIALIZED (SELECT o.source_extraction_id, {', '.join(nearest)} FROM osii_output o "
-        f"WHERE o.status = 'succeeded' AND ({of_methods}) GROUP BY o.source_extraction_id) "
+        f"WITH known AS MATERIALIZED (SELECT s.id, {', '.join(nearest)} FROM osii_makingset s "
+        f"JOIN osii_making m ON m.id = ANY (s.makings) WHERE {of_methods} GROUP BY s.id) "
         f"SELECT base.*, {', '.join(selected)} FROM ({base}) base "
-        "LEFT JOIN made ON made.source_extraction_id = base.primary_id "
+        "LEFT JOIN osii_made made ON made.extraction_id = base.primary_id "
+        "LEFT JOIN known ON known.id = made.making_set_id "
         f"LEFT JOIN (SELECT move.document_id, {', '.join(older)} FROM extraction_promotion move "
-        "JOIN made ON made.source_extraction_id = move.before_id WHERE move.before_id IS NOT NULL "
-        "GROUP BY move.document_id) older "
+        "JOIN osii_made made ON made.extraction_id = move.before_id JOIN known ON known.id = made.making_set_id "
+        "WHERE move.before_id IS NOT NULL GROUP BY move.document_id) older "
         "ON older.document_id = base.file_id"
     )
     return sql, [*codes, *kinds, *parameters]
 
 
 REPLACED = (
-    "CASE WHEN base.file_id IN (SELECT replaces_id FROM extraction_documentsource WHERE replaces_id IS NOT NULL) "
-    "THEN NOT EXISTS (SELECT 1 FROM extraction_documentsource own WHERE own.document_id = base.file_id AND NOT EXISTS ("
+    "base.file_id IN (SELECT old.replaces_id FROM extraction_documentsource old WHERE old.replaces_id IS NOT NULL "
+    "AND EXISTS (SELECT 1 FROM extraction_documentsource own WHERE own.document_id = old.replaces_id) "
+    "AND NOT EXISTS (SELECT 1 FROM extraction_documentsource own WHERE own.document_id = old.replaces_id AND NOT EXISTS ("
     "SELECT 1 FROM extraction_documentsource later WHERE later.path = own.path AND later.seen_at > own.seen_at "
-    "AND later.document_id <> own.document_id)) ELSE false END"
+    "AND later.document_id <> own.document_id)))"
 )
 """Whether every path of the document names a newer one (`selectors.replaced`), asked of those that were ever replaced."""
 

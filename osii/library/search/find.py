@@ -13,9 +13,10 @@ from extraction.models import Document
 from graphctx.embedding import EmbeddingError
 
 from .. import methods, scopes, staleness
-from ..models import Chunk, Output, OutputKind
+from ..models import Chunk, OutputKind
 from ..requests import BadRequest, Scope
 from . import lexical, query, semantic
+from .searched import Searched
 from .snippets import Snippet, snippets
 
 LEXICAL, SEMANTIC, HYBRID = MODES = ("lexical", "semantic", "hybrid")
@@ -30,6 +31,7 @@ CANDIDATES = 200
 
 RELAXED = "No passage holds all of the words; these hold some of them."
 COMMON_ONLY = "These words are too common to be looked for."
+MANY = "More than {:,} passages hold these words; the newest of them were compared."
 NO_MEANING = "Only words were compared: {}."
 
 
@@ -115,9 +117,12 @@ def scope_of(given: Scope | Mapping[str, Any] | None) -> Scope:
     return scope
 
 
-def searched(scope: Scope, learner: Learner | None = None) -> QuerySet[Output]:
+def searched(scope: Scope, learner: Learner | None = None) -> Searched:
     """The chunk outputs that a search looks into. A document whose file holds another one by now is left out."""
-    return staleness.current_outputs(methods.wanted(OutputKind.CHUNKS)).filter(document__in=_documents(scope, learner))
+    current = staleness.current_outputs(methods.wanted(OutputKind.CHUNKS))
+    return Searched(
+        current.filter(document__in=_documents(scope, learner)), scope == Scope(all=True) and learner is None
+    )
 
 
 def without_chunks(scope: Scope, learner: Learner | None = None) -> int:
@@ -134,16 +139,18 @@ def _documents(scope: Scope, learner: Learner | None) -> QuerySet[Document]:
 
 
 def _scores(
-    text: str, words: query.Words, mode: str, top_k: int, outputs: QuerySet[Output]
+    text: str, words: query.Words, mode: str, top_k: int, outputs: Searched
 ) -> tuple[dict[int, float], list[str]]:
     notes: list[str] = []
     if mode == SEMANTIC:
         return semantic.nearest(text, outputs, top_k), notes
     limit = top_k if mode == LEXICAL else CANDIDATES
-    by_words = lexical.ranked(words, outputs, limit)
-    if not by_words and words.any_word:
-        by_words = lexical.ranked_by_any(words, outputs, limit)
-        notes += [RELAXED] if by_words else []
+    ranked = lexical.ranked(words, outputs, limit)
+    if not ranked.scores and words.any_word:
+        ranked = lexical.ranked_by_any(words, outputs, limit)
+        notes += [RELAXED] if ranked.scores else []
+    by_words = ranked.scores
+    notes += [MANY.format(lexical.MOST)] if ranked.cut else []
     if not words.branches and not words.literals:
         notes.append(COMMON_ONLY)
     if mode == LEXICAL:

@@ -1,57 +1,69 @@
 """Search by words: the full text index of each chunk's language, and identifiers as they stand."""
 
 from collections.abc import Iterable
+from dataclasses import dataclass, field
 
-from django.db import connection
-from django.db.models import QuerySet
-
-from ..models import Output
 from .query import Branch, Words, literal_pattern
+from .searched import Searched, Sql, best_of
 
 NORMALIZATION = 1
 """Of ts_rank_cd: a long chunk that says it as often as a short one counts less, by the logarithm of its length."""
 
-Sql = tuple[str, tuple]
-"""A piece of SQL and its parameters."""
+MOST = 20_000
+"""Of more matches than this the newest ones are ranked: for words that so many passages hold, where they stand says little."""
 
 
-def ranked(words: Words, outputs: QuerySet[Output], limit: int) -> dict[int, float]:
-    """Chunks of these outputs that match every word, best first: primary key → rank. One statement."""
+@dataclass(frozen=True, slots=True)
+class Ranked:
+    """``scores``: primary key → rank, best first. ``cut``: there were more matches than MOST."""
+
+    scores: dict[int, float] = field(default_factory=dict)
+    cut: bool = False
+
+
+def ranked(words: Words, outputs: Searched, limit: int) -> Ranked:
+    """Chunks of these outputs that match every word, best first."""
     return _ranked(words.branches, words, outputs, limit)
 
 
-def ranked_by_any(words: Words, outputs: QuerySet[Output], limit: int) -> dict[int, float]:
+def ranked_by_any(words: Words, outputs: Searched, limit: int) -> Ranked:
     """The same for chunks with at least one of the words of a plain query; none for a query with operators."""
     return _ranked(words.any_word, words, outputs, limit)
 
 
-def _ranked(branches: tuple[Branch, ...], words: Words, outputs: QuerySet[Output], limit: int) -> dict[int, float]:
-    statement = sql(branches, words, outputs, limit)
-    if statement is None:
-        return {}
-    with connection.cursor() as cursor:
-        cursor.execute(*statement)
-        return dict(cursor.fetchall())
+def _ranked(branches: tuple[Branch, ...], words: Words, outputs: Searched, limit: int) -> Ranked:
+    if matches(branches, words) is None:
+        return Ranked()
+    rows = best_of(lambda within, most: sql(branches, words, within, most), outputs, limit, "rank DESC")
+    return Ranked({key: rank for key, rank, _ in rows}, bool(rows) and rows[0][2] > MOST)
 
 
-def sql(branches: tuple[Branch, ...], words: Words, outputs: QuerySet[Output], limit: int) -> Sql | None:
-    """The statement of a search by words, for whoever wants its plan; None where there is nothing to look for."""
-    literal, literal_values = _literal(words)
-    match, match_values = _match(branches)
-    conditions = [part for part in (match, literal) if part]
-    if not conditions:
-        return None
+def sql(branches: tuple[Branch, ...], words: Words, within: Searched | None, limit: int) -> Sql:
+    """The statement of a search by words, for whoever wants its plan: id, rank, and how many matches were ranked.
+
+    ``within``: the outputs that are looked into; None for all chunks there are, whether current or not.
+    """
+    match, match_values = matches(branches, words) or ("FALSE", ())
     ranks, rank_values = _rank(branches)
+    literal, literal_values = _literal(words)
     if literal:
         # What holds the identifier itself stands before what holds its parts somewhere.
         ranks, rank_values = f"{ranks} + ({literal})::int", (*rank_values, *literal_values)
-    allowed, allowed_values = outputs.order_by().values("pk").query.sql_with_params()
+    allowed, allowed_values = within.sql() if within else ("", ())
+    belongs = f"AND chunk.output_id IN ({allowed}) " if within else ""
     return (
-        f"SELECT chunk.id, {ranks} AS rank FROM osii_chunk chunk "
-        f"WHERE ({' OR '.join(conditions)}) AND chunk.output_id IN ({allowed}) "
-        "ORDER BY rank DESC, chunk.id LIMIT %s",
-        (*rank_values, *match_values, *literal_values, *allowed_values, limit),
+        f"SELECT chunk.id, {ranks} AS rank, count(*) OVER () AS ranked FROM (SELECT * FROM osii_chunk chunk "
+        f"WHERE {match} {belongs}ORDER BY chunk.id DESC LIMIT {MOST + 1}) chunk ORDER BY rank DESC, chunk.id LIMIT %s",
+        (*rank_values, *match_values, *allowed_values, limit),
     )
+
+
+def matches(branches: tuple[Branch, ...], words: Words) -> Sql | None:
+    """The condition on a chunk; None where there is nothing to look for."""
+    parts = [part for part in (_match(branches), _literal(words)) if part[0]]
+    if not parts:
+        return None
+    return f"({' OR '.join(condition for condition, _ in parts)})", tuple(v for _, values in parts for v in values)
 
 
 def _match(branches: Iterable[Branch]) -> Sql:

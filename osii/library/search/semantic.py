@@ -3,19 +3,17 @@
 import numpy as np
 from django.conf import settings
 from django.db import connection, transaction
-from django.db.models import QuerySet
 
 from graphctx.embedding import active_space, embedder_of
 from graphctx.models import EmbeddingSpace
 
-from ..models import Output
-from .lexical import Sql
+from .searched import Searched, Sql, best_of
 
 INDEX_DIMENSIONS = 2000
 """As many as pgvector's HNSW index takes."""
 
 
-def nearest(text: str, outputs: QuerySet[Output], limit: int) -> dict[int, float]:
+def nearest(text: str, outputs: Searched, limit: int) -> dict[int, float]:
     """Chunks of these outputs nearest in meaning, nearest first: primary key → cosine similarity.
 
     Raises EmbeddingError, and SpaceMismatch where the active space is another model's.
@@ -28,30 +26,36 @@ def nearest(text: str, outputs: QuerySet[Output], limit: int) -> dict[int, float
             # An index without it stops after its first candidates, however few of them the scope allows.
             cursor.execute("SET LOCAL hnsw.iterative_scan = strict_order")
             cursor.execute("SELECT set_config('hnsw.ef_search', %s, true)", (str(min(max(limit, 100), 1000)),))
-        cursor.execute(*sql(space, query, outputs, limit, indexed=indexed))
-        return {key: 1 - distance for key, distance in cursor.fetchall()}
+        rows = best_of(
+            lambda within, most: sql(space, query, within, most, indexed=indexed), outputs, limit, "distance"
+        )
+        return {key: 1 - distance for key, distance in rows}
 
 
-def sql(
-    space: EmbeddingSpace, query: np.ndarray, outputs: QuerySet[Output], limit: int, *, indexed: bool = False
-) -> Sql:
-    """The statement of a search by meaning, for whoever wants its plan."""
-    allowed, values = _allowed(outputs)
+def sql(space: EmbeddingSpace, query: np.ndarray, within: Searched | None, limit: int, *, indexed: bool = False) -> Sql:
+    """The statement of a search by meaning, for whoever wants its plan: the chunk as id, and its distance.
+
+    ``within``: the outputs that are looked into; None for all vectors there are, whether current or not.
+    """
     column = f"(vector.embedding::vector({space.dimension}))" if indexed else "vector.embedding"
     # As a literal: the planner takes a partial index only for a condition that it can compare with the index's own.
     belongs = f"vector.space_id = '{space.pk}'"
+    joined, values = "", ()
+    if within:
+        allowed, values = within.sql()
+        joined = "JOIN osii_chunk chunk ON chunk.id = vector.chunk_id "
+        belongs += f" AND chunk.output_id IN ({allowed})"
     return (
-        f"SELECT vector.chunk_id, {column} <=> %s::vector({space.dimension}) AS distance FROM osii_chunkvector vector "
-        f"JOIN osii_chunk chunk ON chunk.id = vector.chunk_id WHERE {belongs} AND chunk.output_id IN ({allowed}) "
-        "ORDER BY distance, vector.chunk_id LIMIT %s",
+        f"SELECT vector.chunk_id AS id, {column} <=> %s::vector({space.dimension}) AS distance FROM osii_chunkvector vector "
+        f"{joined}WHERE {belongs} ORDER BY distance, vector.chunk_id LIMIT %s",
         (_literal(query), *values, limit),
     )
 
 
-def uses_index(space: EmbeddingSpace, outputs: QuerySet[Output]) -> bool:
+def uses_index(space: EmbeddingSpace, outputs: Searched) -> bool:
     """Whether there is an index, and more vectors in the scope than are compared one by one."""
     most = settings.OSII_SEARCH_EXACT_VECTORS
-    allowed, values = _allowed(outputs)
+    allowed, values = outputs.sql()
     with connection.cursor() as cursor:
         cursor.execute(
             "SELECT EXISTS (SELECT FROM pg_index WHERE indexrelid = to_regclass(%s) AND indisvalid)", (name(space),)
@@ -93,10 +97,6 @@ def build_index(space: EmbeddingSpace) -> bool:
             f"USING hnsw ((embedding::vector({space.dimension})) vector_cosine_ops) WHERE space_id = '{space.pk}'"
         )
     return True
-
-
-def _allowed(outputs: QuerySet[Output]) -> Sql:
-    return outputs.order_by().values("pk").query.sql_with_params()
 
 
 def _literal(vector: np.ndarray) -> str:

@@ -1,5 +1,6 @@
 """What is searched, in which order results come, and what each of them says."""
 
+import random
 from datetime import timedelta
 
 import pytest
@@ -14,7 +15,7 @@ from graphctx.embedding import EmbeddingError, active_space
 from osii.library import outputs
 from osii.library.models import OutputSetting
 from osii.library.run_models import Collection, CollectionDocument
-from osii.library.search import find, semantic
+from osii.library.search import find, lexical, searched, semantic
 from osii.library.search.find import MODES, fused, search
 from osii.library.search.snippets import cut
 from tests.osii.library import rows
@@ -95,6 +96,47 @@ def test_the_scope_holds_before_anything_is_ranked(mode) -> None:
         assert names("copper", mode, top_k=10, scope=scope) == ["mine.md"], scope
     assert names("copper", mode, top_k=10, learner=mine.learner) == ["mine.md"]
     assert names("copper", mode, scope={"types": ["text/plain"]}, learner=mine.learner) == []
+
+
+@pytest.mark.parametrize("mode", MODES)
+def test_the_best_of_the_library_are_the_same_whichever_is_asked_first(mode, monkeypatch) -> None:
+    """The best of all with a look at which are current, or only current ones from the start: also where most are not."""
+    monkeypatch.setattr(searched, "FEWEST", 4)
+    chance = random.Random(5)
+    made = [chunked.document(f"{n}.md", *_texts(chance)) for n in range(12)]
+    chunked.vectors(*made)
+    for number, one in enumerate(made):
+        if number % 3:  # their chunks are of a former primary
+            rows.version(one)
+    mine = chunked.document("mine.md", "tin and zinc", "copper at last")
+    chunked.vectors(mine)
+    for query in ("copper", "copper tin", "lead or zinc", "copper -tin"):
+        for top_k in (1, 3, 10):
+            found = search(query, mode, top_k)
+            # The scope of every document says the same and is no whole library.
+            slow = search(query, mode, top_k, {"names": ["*"]})
+            assert found == slow
+            assert {one.filename for one in found.results} <= {f"{n}.md" for n in range(0, 12, 3)} | {"mine.md"}
+
+
+def _texts(chance: random.Random) -> list[str]:
+    return [
+        " ".join(chance.choices(["copper", "tin", "zinc", "lead", "gold"], k=chance.randrange(2, 7))) for _ in range(3)
+    ]
+
+
+def test_of_too_many_matches_the_newest_are_ranked_and_it_says_so(monkeypatch) -> None:
+    monkeypatch.setattr(lexical, "MOST", 5)
+    chunked.document("old.md", "copper copper copper copper")
+    assert search("copper", "lexical").notes == ()
+    chunked.document("new.md", *["a note on copper"] * 4)
+    assert len(search("copper", "lexical", top_k=10).results) == 5
+    assert search("copper", "lexical").notes == ()
+    chunked.document("newer.md", *["a note on copper"] * 2)
+    found = search("copper", "lexical", top_k=10)
+    assert {one.filename for one in found.results} == {"new.md", "newer.md"}
+    assert found.notes == (find.MANY.format(5),)
+    assert search("copper", "lexical", scope={"names": ["old*"]}).notes == ()
 
 
 # --- by meaning, and both --------------------------------------------------------------------------------------------
