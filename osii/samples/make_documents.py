@@ -16,6 +16,10 @@ import docx
 import openpyxl
 import pptx
 import pypdfium2
+from docx.opc.constants import RELATIONSHIP_TYPE as RT
+from docx.opc.packuri import PackURI
+from docx.opc.part import Part
+from docx.oxml import parse_xml
 from docx.shared import Pt
 from PIL import Image, ImageDraw, ImageFilter, ImageFont
 from pptx.util import Inches
@@ -88,13 +92,20 @@ def _table(document: pypdfium2.PdfDocument, page: pypdfium2.PdfPage, rows: list,
 
 
 def word(path: Path) -> None:
-    """Headings, a list, a table, and a page break."""
+    """Headings, a list, a table, a page break, a footnote, and what stands at the edges of each page."""
     document = docx.Document()
     document.core_properties.title = "Watering plan for the greenhouse"
     document.core_properties.author = ""
     document.styles["Normal"].font.size = Pt(11)
     document.add_heading("Watering plan for the greenhouse", 0)
-    document.add_paragraph("Tomatoes take up most water between fruit set and ripening; basil wants little, but daily.")
+    opening = document.add_paragraph(
+        "Tomatoes take up most water between fruit set and ripening; basil wants little, but daily."
+    )
+    footnote(document, opening, "Measured with tensiometers in the north bed, June to August 2025.")
+    section = document.sections[0]
+    section.header.paragraphs[0].text = "Community greenhouse, north side"
+    section.footer.paragraphs[0].add_run("Page ")
+    section.footer.paragraphs[0]._p.append(field("PAGE"))
     document.add_heading("Rules of thumb", 1)
     for rule in ("Water early in the morning.", "Never wet the leaves of tomatoes.", "Let the pots drain for an hour."):
         document.add_paragraph(rule, style="List Bullet")
@@ -108,6 +119,33 @@ def word(path: Path) -> None:
     document.add_heading("When it is hot", 1)
     document.add_paragraph("Above 30 °C every amount is raised by half, and the roof vents are opened before nine.")
     document.save(path)
+
+
+WORD = 'xmlns:w="http://schemas.openxmlformats.org/wordprocessingml/2006/main"'
+
+
+def field(name: str):
+    """What Word computes for each page."""
+    return parse_xml(f'<w:fldSimple {WORD} w:instr=" {name} "><w:r><w:t>1</w:t></w:r></w:fldSimple>')
+
+
+def footnote(document, paragraph, text: str) -> None:
+    """The library reads and writes no footnotes, so the part is written here."""
+    notes = f'<w:footnote w:id="2"><w:p><w:r><w:footnoteRef/></w:r><w:r><w:t> {text}</w:t></w:r></w:p></w:footnote>'
+    separators = "".join(
+        f'<w:footnote w:type="{kind}" w:id="{number}"><w:p><w:r><w:{kind}/></w:r></w:p></w:footnote>'
+        for number, kind in enumerate(("separator", "continuationSeparator"))
+    )
+    part = Part(
+        PackURI("/word/footnotes.xml"),
+        "application/vnd.openxmlformats-officedocument.wordprocessingml.footnotes+xml",
+        f"<w:footnotes {WORD}>{separators}{notes}</w:footnotes>".replace(
+            "<w:t> ", '<w:t xml:space="preserve"> '
+        ).encode(),
+        document.part.package,
+    )
+    document.part.relate_to(part, RT.FOOTNOTES)
+    paragraph.add_run()._r.append(parse_xml(f'<w:footnoteReference {WORD} w:id="2"/>'))
 
 
 def slides(path: Path) -> None:

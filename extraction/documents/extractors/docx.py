@@ -1,20 +1,24 @@
-"""Word documents: headings, paragraphs, lists and tables in order."""
+"""Word documents: headings, paragraphs, lists and tables in order, with their notes, headers and footers."""
 
 from collections.abc import Iterator, Mapping
-from typing import Any
+from typing import Any, ClassVar
 
 from ..bundle import Bundle
 from ..errors import ExtractionFailed
-from .base import Extractor, SourceFile
+from .base import Extractor, Option, SourceFile
+from .docxnotes import Notes, margins
 from .flow import Flow, Piece, lacking, table, tool
 from .packages import opened
 
 
 class DocxExtractor(Extractor):
     name = "docx"
-    version = "1.0"
+    version = "1.1"
     label = "Word document"
     media_types = ("application/vnd.openxmlformats-officedocument.wordprocessingml.document",)
+    options: ClassVar[Mapping[str, Option]] = {
+        "comments": Option(default=False, help="whether reviewers' comments are kept, after what they are about"),
+    }
 
     def ready(self) -> str:
         return lacking("docx", "lxml")
@@ -31,28 +35,37 @@ class DocxExtractor(Extractor):
             bundle.source |= {"media_type": source.media_type, "title": document.core_properties.title or ""}
             bundle.tools |= tool("python-docx", "lxml")
             flow = Flow(bundle, "docx")
-            for number, pieces in _Body(document).pages():
+            body = _Body(document, comments=bool(options["comments"]))
+            for number, pieces in body.pages():
                 bundle.units_attempted += 1
                 flow.page(number, pieces)
                 bundle.units_completed += 1
+            bundle.source |= body.notes.counts
+            bundle.errors += body.notes.errors
 
 
 class _Body:
     """Walks the body. `iter_inner_content` passes over content controls and inserted text; this does not."""
 
-    def __init__(self, document: Any) -> None:
+    def __init__(self, document: Any, *, comments: bool) -> None:
         from docx.oxml.ns import qn
 
         self._document = document
         self._name = qn
+        self.notes = Notes(document.part, comments=comments)
         self._body = document.element.body
         self._styles = {style.style_id: style.name or "" for style in document.styles if style.type == 1}
         # Word notes where pages ended when it last laid them out; else only breaks that were set by hand are known.
         self._laid_out = self._body.find(f".//{qn('w:lastRenderedPageBreak')}") is not None
 
     def pages(self) -> Iterator[tuple[int | None, list[Piece]]]:
-        """(page number, pieces); one page without a number when no page break is known."""
-        pages: list[list[Piece]] = [[]]
+        """(page number, pieces); one page without a number when no page break is known.
+
+        Headers stand once before everything, footers once after it; footnotes after the block that refers to them, and
+        endnotes after the last one.
+        """
+        headers, footers = margins(self._document, lambda part: map(self._shown, self._blocks(part)))
+        pages: list[list[Piece]] = [[Piece("header", text) for text in headers]]
         for element in self._blocks(self._body):
             breaks = self._breaks(element)
             if breaks and self._begins_with_break(element):
@@ -61,7 +74,10 @@ class _Body:
             piece = self._piece(element)
             if piece is not None:
                 pages[-1].append(piece)
+            pages[-1] += self.notes.waiting(self._note)
             pages += [[] for _ in range(breaks)]
+        pages[-1] += self.notes.endnotes(self._note)
+        pages[-1] += [Piece("footer", text) for text in footers]
         if len(pages) == 1:
             yield None, pages[0]
         else:
@@ -94,6 +110,16 @@ class _Body:
             return Piece("list_item", f"- {text}")
         return Piece("quote" if "Quote" in style else "paragraph", text)
 
+    def _shown(self, element: Any) -> tuple[Any, str]:
+        """A block of a header or footer, and its text."""
+        piece = self._piece(element)
+        return element, "" if piece is None else piece.text
+
+    def _note(self, element: Any) -> str:
+        """The text of a note or comment."""
+        pieces = (self._piece(block) for block in self._blocks(element))
+        return "\n".join(piece.text for piece in pieces if piece is not None)
+
     def _rows(self, element: Any) -> Iterator[list[str]]:
         """The rows of a table, a cell that spans several columns once."""
         for row in element.iter(self._name("w:tr")):
@@ -117,6 +143,8 @@ class _Body:
                 parts.append(node.text or "")
             elif node.tag in shown:
                 parts.append(shown[node.tag])
+            elif mark := self.notes.mark(node):
+                parts.append(mark)
         return "".join(parts)
 
     def _breaks(self, element: Any) -> int:

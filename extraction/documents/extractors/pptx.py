@@ -1,4 +1,4 @@
-"""Slides: each one a page, its shapes from top to bottom, then its notes."""
+"""Slides: each one a page, its shapes from top to bottom, charts as tables, then its notes."""
 
 from collections.abc import Iterator, Mapping
 from typing import Any
@@ -12,7 +12,7 @@ from .packages import opened
 
 class PptxExtractor(Extractor):
     name = "pptx"
-    version = "1.0"
+    version = "1.1"
     label = "Slides (PowerPoint)"
     media_types = ("application/vnd.openxmlformats-officedocument.presentationml.presentation",)
 
@@ -32,25 +32,73 @@ class PptxExtractor(Extractor):
             bundle.tools |= tool("python-pptx", "lxml")
             size = (presentation.slide_width or 1, presentation.slide_height or 1)
             flow = Flow(bundle, "pptx", "slide")
+            edges: set[str] = set()
             for number, slide in enumerate(presentation.slides, start=1):
                 bundle.units_attempted += 1
-                flow.page(number, [*_slide(slide, size), *_notes(slide)])
+                flow.page(number, [*_slide(slide, size, edges), *_notes(slide)])
                 bundle.units_completed += 1
 
 
-def _slide(slide: Any, size: tuple[int, int]) -> Iterator[Piece]:
+def _slide(slide: Any, size: tuple[int, int], edges: set[str]) -> Iterator[Piece]:
+    """``edges`` are the footers and dates that were kept already: each is kept once."""
     title = slide.shapes.title
     if title is not None and title.text_frame.text.strip():
         yield Piece("heading", title.text_frame.text, 1, bbox=_box(title, size))
     named = title.shape_id if title is not None else None
     shapes = [shape for shape in _shapes(slide.shapes) if shape.shape_id != named]
     for shape in sorted(shapes, key=lambda shape: (shape.top or 0, shape.left or 0)):
-        if shape.has_table:
+        if _repeats(shape, edges):
+            continue
+        if getattr(shape, "has_chart", False):
+            yield from _chart(shape.chart, _box(shape, size))
+        elif shape.has_table:
             found = table(([cell.text for cell in row.cells] for row in shape.table.rows), _box(shape, size))
             if found is not None:
                 yield found
         elif shape.has_text_frame and shape.text_frame.text.strip():
             yield Piece("paragraph", _paragraphs(shape.text_frame), bbox=_box(shape, size))
+
+
+def _repeats(shape: Any, edges: set[str]) -> bool:
+    """Whether a shape is the slide's number, or a footer or date that was kept before; remembers those that were not."""
+    from pptx.enum.shapes import PP_PLACEHOLDER
+
+    if not shape.is_placeholder:
+        return False
+    kind = shape.placeholder_format.type
+    if kind == PP_PLACEHOLDER.SLIDE_NUMBER:
+        return True
+    if kind not in {PP_PLACEHOLDER.FOOTER, PP_PLACEHOLDER.DATE, PP_PLACEHOLDER.HEADER}:
+        return False
+    text = shape.text_frame.text
+    known = text in edges
+    edges.add(text)
+    return known
+
+
+def _chart(chart: Any, box: Box | None) -> Iterator[Piece]:
+    """A chart's title, and its figures as a table: categories down, series across."""
+    if chart.has_title and chart.chart_title.has_text_frame and chart.chart_title.text_frame.text.strip():
+        yield Piece("paragraph", chart.chart_title.text_frame.text, bbox=box)
+    try:
+        plots = list(chart.plots)
+    except (ValueError, NotImplementedError):  # a kind of chart that the library does not know
+        return
+    for plot in plots:
+        series = list(plot.series)
+        values = [list(one.values) for one in series]
+        names = [str(name) for name in plot.categories] or [str(n + 1) for n in range(max(map(len, values), default=0))]
+        rows = [
+            [name, *(_figure(column[place]) if place < len(column) else "" for column in values)]
+            for place, name in enumerate(names)
+        ]
+        found = table([["", *(one.name for one in series)], *rows], box)
+        if found is not None:
+            yield found
+
+
+def _figure(value: float | None) -> str:
+    return "" if value is None else f"{value:.15g}"
 
 
 def _shapes(shapes: Any) -> Iterator[Any]:

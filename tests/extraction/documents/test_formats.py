@@ -95,6 +95,9 @@ def test_word_keeps_headings_lists_tables_and_pages(tmp_path) -> None:
     found = extract("docx", SAMPLES / "watering-plan.docx", tmp_path)
     assert found.of("heading") == ["Watering plan for the greenhouse", "Rules of thumb", "Amounts", "When it is hot"]
     assert len(found.of("list_item")) == 3 and len(found.of("page")) == 2
+    assert found.text.startswith("Community greenhouse, north side\n\nWatering plan")
+    assert "but daily.[note 1]\n\n[note 1] Measured with tensiometers in the north bed" in found.text
+    assert found.of("footer") == []  # it numbers the pages and says nothing else
     headings = {row["id"]: found.said(row) for row in found.rows if row["type"] == "heading"}
     (row,) = [row for row in found.rows if row["kind"] == "text" and row["type"] == "table"]
     assert [headings[identity] for identity in row["related_ids"]] == ["Amounts"]
@@ -122,6 +125,65 @@ def test_word_shows_inserted_text_and_hides_deleted_and_repeated(tmp_path) -> No
     assert extract("docx", path, tmp_path).text == "Water twice\n\nIn a form field\n\nmerged | alone"
 
 
+def noted(path: Path) -> Path:
+    """A Word document with notes of every kind, a header, and a footer with the number of the page."""
+    import docx
+    from docx.opc.packuri import PackURI
+    from docx.opc.part import Part
+    from docx.oxml import parse_xml
+
+    space = 'xmlns:w="http://schemas.openxmlformats.org/wordprocessingml/2006/main"'
+    document = docx.Document()
+    first = document.add_paragraph("Water at dawn")
+    for kind in ("footnote", "endnote", "footnote"):
+        number = 2 + len(first.runs)
+        first.add_run()._r.append(parse_xml(f'<w:{kind}Reference {space} w:id="{number}"/>'))
+    document.add_comment(document.add_paragraph("Not at noon.").runs, "Why not?", author="Ada")
+    for kind, ids in (("footnote", (0, 3, 5)), ("endnote", (4,))):
+        notes = "".join(
+            f'<w:{kind} w:id="{one}"><w:p><w:r><w:{kind}Ref/><w:t>The {kind} {one}.</w:t></w:r></w:p></w:{kind}>'
+            for one in ids
+        )
+        part = Part(
+            PackURI(f"/word/{kind}s.xml"),
+            f"application/vnd.openxmlformats-officedocument.wordprocessingml.{kind}s+xml",
+            f"<w:{kind}s {space}>{notes}</w:{kind}s>".encode(),
+            document.part.package,
+        )
+        document.part.relate_to(part, f"http://schemas.openxmlformats.org/officeDocument/2006/relationships/{kind}s")
+    section = document.sections[0]
+    section.header.paragraphs[0].text = "Greenhouse, draft"
+    for name, text in (("PAGE", "Page "), ("PAGE", "Checked by the committee, page ")):
+        line = section.footer.add_paragraph(text)
+        line._p.append(parse_xml(f'<w:fldSimple {space} w:instr=" {name} "><w:r><w:t>1</w:t></w:r></w:fldSimple>'))
+    again = document.add_section()
+    again.header.is_linked_to_previous = False
+    again.header.paragraphs[0].text = "Greenhouse, draft"
+    document.save(path)
+    return path
+
+
+def test_word_keeps_notes_and_what_stands_at_the_edges_of_pages_once(tmp_path) -> None:
+    path = noted(tmp_path / "notes.docx")
+    found = extract("docx", path, tmp_path)
+    assert found.text == (
+        "Greenhouse, draft\n\nWater at dawn[note 1][endnote 1][note 2]\n\n[note 1] The footnote 3.\n\n"
+        "[note 2] The footnote 5.\n\nNot at noon.\n\n[endnote 1] The endnote 4.\n\nChecked by the committee, page 1"
+    )
+    assert (len(found.of("header")), len(found.of("footnote")), len(found.of("endnote")), len(found.of("footer"))) == (
+        1, 2, 1, 1,
+    )  # fmt: skip
+    assert found.provenance["source"]["footnotes"] == 2
+    assert "Comment by Ada: Why not?" in extract("docx", path, tmp_path, comments=True).text
+    with zipfile.ZipFile(path) as package, zipfile.ZipFile(tmp_path / "half.docx", "w") as half:
+        for info in package.infolist():
+            cut = 200 if info.filename == "word/footnotes.xml" else None
+            half.writestr(info, package.read(info)[:cut])
+    found = extract("docx", tmp_path / "half.docx", tmp_path)
+    assert "Water at dawn[endnote 1]\n\nNot at noon." in found.text
+    assert found.provenance["errors"]["messages"][0].startswith("the footnotes are damaged and left out")
+
+
 def test_slides_are_pages_with_places(tmp_path) -> None:
     found = extract("pptx", SAMPLES / "limiting-factors.pptx", tmp_path)
     assert len(found.of("slide")) == 3
@@ -129,6 +191,53 @@ def test_slides_are_pages_with_places(tmp_path) -> None:
     (title,) = [row for row in found.rows if found.said(row) == "Three factors"]
     assert title["source_origin"]["page"] == 2 and title["source_origin"]["bbox"] is not None
     assert found.artifact("tables/table-0001.csv").splitlines()[-1] == "40 cm,9"
+
+
+def test_slides_keep_the_figures_of_charts_and_a_footer_once(tmp_path) -> None:
+    import pptx
+    from pptx.chart.data import CategoryChartData
+    from pptx.enum.chart import XL_CHART_TYPE
+    from pptx.oxml import parse_xml
+    from pptx.util import Inches
+
+    space = " ".join(
+        f'xmlns:{name}="http://schemas.openxmlformats.org/{path}/2006/main"'
+        for name, path in (("p", "presentationml"), ("a", "drawingml"))
+    )
+    presentation = pptx.Presentation()
+    data = CategoryChartData()
+    data.categories = ["May", "June"]
+    data.add_series("Heat", (1.5, None))
+    for number in (1, 2):
+        slide = presentation.slides.add_slide(presentation.slide_layouts[6])
+        for place, (kind, text) in enumerate((("ftr", "Greenhouse club"), ("sldNum", str(number)))):
+            slide.shapes._spTree.append(parse_xml(
+                f'<p:sp {space}><p:nvSpPr><p:cNvPr id="{90 + place}" name="x"/><p:cNvSpPr/><p:nvPr><p:ph type="{kind}" idx="{10 + place}"/>'
+                f"</p:nvPr></p:nvSpPr><p:spPr/><p:txBody><a:bodyPr/><a:p><a:r><a:t>{text}</a:t></a:r></a:p></p:txBody></p:sp>"
+            ))  # fmt: skip
+        kind = XL_CHART_TYPE.LINE if number == 1 else XL_CHART_TYPE.PIE
+        slide.shapes.add_chart(kind, Inches(1), Inches(1), Inches(4), Inches(3), data)
+    path = tmp_path / "a.pptx"
+    presentation.save(path)
+    found = extract("pptx", path, tmp_path)
+    assert found.text.count("Greenhouse club") == 1
+    assert found.of("table") == ["| Heat\nMay | 1.5\nJune |"] * 2
+    assert not any(line.strip() in {"1", "2"} for line in found.text.splitlines())
+
+
+def test_sheets_keep_the_value_of_a_formula_and_the_formula_where_there_is_none(tmp_path) -> None:
+    path = tmp_path / "a.xlsx"
+    with zipfile.ZipFile(SAMPLES / "meter-readings.xlsx") as package, zipfile.ZipFile(path, "w") as changed:
+        for info in package.infolist():
+            data = package.read(info)
+            if info.filename == "xl/worksheets/sheet1.xml":
+                data = data.replace(b"<f>B2/C2</f><v></v>", b"<f>B2/C2</f><v>4.209</v>")
+                data = data.replace(b"<f>B2/C2</f><v/>", b"<f>B2/C2</f><v>4.209</v>")
+                assert b"4.209" in data
+            changed.writestr(info, data)
+    text = extract("xlsx", path, tmp_path).text
+    assert "2025-10-01 | 412.5 | 98 | 4.209" in text
+    assert "B2/C2" not in text and "=B3/C3" in text
 
 
 def test_sheets_are_pages_and_empty_ones_are_passed_over(tmp_path) -> None:
