@@ -12,6 +12,8 @@ from typing import Any, BinaryIO
 import tomli_w
 
 BLOCK_BYTES = 1 << 20
+UNREADABLE = (OSError, ValueError, RecursionError)
+"""What reading a JSON or TOML file raises that is missing, damaged, or nested so deeply that it is not ours."""
 
 
 def sync_directory(path: Path) -> None:
@@ -92,7 +94,7 @@ def read_json(path: Path) -> dict[str, Any] | None:
     """The object in a JSON file; None when it is missing or is not one."""
     try:
         data = json.loads(path.read_bytes())
-    except (OSError, ValueError):
+    except UNREADABLE:
         return None
     return data if isinstance(data, dict) else None
 
@@ -101,5 +103,5 @@ def read_toml(path: Path) -> dict[str, Any] | None:
     """The table in a TOML file; None when it is missing or is not one."""
     try:
         return tomllib.loads(path.read_text(encoding="utf-8"))
-    except (OSError, ValueError):
+    except UNREADABLE:
         return None

@@ -1,6 +1,7 @@
 """Adding source files: the bytes into the store, the document and its source into the database."""
 
 import contextlib
+import logging
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from os import PathLike
@@ -21,6 +22,8 @@ from .reconcile import heal
 from .removal import finish_removal
 from .sources import Source, opened
 from .store import META, SOURCE, Store, library_store, utc
+
+logger = logging.getLogger(__name__)
 
 CLOCK = Func(function="clock_timestamp", output_field=DateTimeField())
 
@@ -82,9 +85,17 @@ def add_file(
                 placed = _place(store, document, prepared)
                 outcome, changed = _record(document, source)
                 if placed or changed:
-                    for _ in heal(store, document.pk, deep=False):
-                        pass
+                    _bring_up(store, document.pk)
                 return outcome
+
+
+def _bring_up(store: Store, file_id: str) -> None:
+    """The committed rows are the truth: files that cannot follow now are repaired by reconcile."""
+    try:
+        for _ in heal(store, file_id, deep=False):
+            pass
+    except OSError as error:
+        logger.warning("The files of %s are behind the database (%s): reconcile repairs them.", file_id, error)
 
 
 def _named_before(path: str) -> DocumentSource | None:
@@ -110,7 +121,7 @@ def _outcome(document: Document, path: str, stored: Document | None, previous: D
 @contextlib.contextmanager
 def _prepared(store: Store, document: Document, source: Source) -> Iterator[Path | None]:
     """A complete object directory under tmp/, or None when the store has the bytes."""
-    if _is_kept(store, document):
+    if _is_sound(store, document):
         yield None
         return
     with store.temporary() as temporary:
@@ -126,7 +137,7 @@ def _prepared(store: Store, document: Document, source: Source) -> Iterator[Path
 
 
 def _place(store: Store, document: Document, prepared: Path | None) -> bool:
-    if prepared is None or _is_kept(store, document):
+    if prepared is None or _is_sound(store, document):
         return False
     with _disk_errors(store):
         store.place_object(document.pk, prepared)
@@ -144,6 +155,14 @@ def _disk_errors(store: Store) -> Iterator[None]:
 def _is_kept(store: Store, document: Document) -> bool:
     kept = store.source_path(document.pk)
     return kept is not None and kept.stat().st_size == document.size_bytes
+
+
+def _is_sound(store: Store, document: Document) -> bool:
+    """The same, and they are the document's: adding a file again mends bytes that were damaged."""
+    if not _is_kept(store, document):
+        return False
+    with _disk_errors(store):
+        return file_id_of(files.sha256_of(store.source_path(document.pk))) == document.pk
 
 
 def _record(document: Document, source: Source) -> tuple[AddOutcome, bool]:

@@ -12,7 +12,7 @@ from django.db import transaction
 from ..models import Document, ExtractionVersion
 from . import files, mirror, registration, removal, strays, validation
 from .bundle import MANIFEST, PROVENANCE, TEXT
-from .errors import ExtractionFailed, SourceRefused
+from .errors import ExtractionFailed, SourceRefused, StoreError
 from .ids import check_file_id, file_id_of, is_legacy
 from .mirror import Difference
 from .sources import opened
@@ -44,13 +44,28 @@ def reconcile_all(
     store = library_store()
     in_database = set(Document.objects.values_list("pk", flat=True).iterator())
     for file_id in sorted(in_database.union(store.file_ids())):
-        yield from reconcile_document(file_id, dry_run=dry_run, deep=deep)
+        yield from _one_of_many(store, file_id, dry_run=dry_run, deep=deep)
         advance(1)
     yield from strays.beside(store)
     for path in store.leftovers(grace):
         if not dry_run:
             store.remove_leftover(path)
         yield Difference(f"tmp/{path.name}", "is left over from work that ended before its time", healed=True)
+
+
+def _one_of_many(store: Store, file_id: str, *, dry_run: bool, deep: bool) -> list[Difference]:
+    """As `reconcile_document`; what the files of one document refuse is told of it, and keeps no other one waiting."""
+    found: list[Difference] = []
+    try:
+        with store.lock(file_id):
+            found.extend(heal(store, file_id, dry_run=dry_run, deep=deep))
+    except OSError as error:
+        where = f" ({error.filename})" if error.filename else ""
+        what = f"its files cannot be read or written: {error.strerror}{where}"
+        found.append(Difference(file_id, what, healed=False))
+    except StoreError as error:
+        found.append(Difference(file_id, str(error), healed=False))
+    return found
 
 
 def heal(store: Store, file_id: str, *, dry_run: bool = False, deep: bool = True) -> Iterator[Difference]:

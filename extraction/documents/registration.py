@@ -24,6 +24,7 @@ from .errors import ExtractionFailed
 from .ids import check_file_id, is_extraction_id, is_file_id, legacy_extraction_id, time_of
 from .mirror import Difference
 from .promotion import lock_document, move_primary
+from .sources import shown
 from .store import DATA_ROOT, META, ROOT, Store, from_utc
 
 ACTOR = "reconcile"
@@ -137,7 +138,7 @@ def adopt_versions(store: Store, document: Document, *, dry_run: bool) -> Iterat
             version = _read_version(store, file_id, name)
         except (ExtractionFailed, ValueError) as error:
             yield Difference(
-                file_id, f"extractions/{name} is not a version that can be registered: {error}", healed=False
+                file_id, f"extractions/{shown(name)} is not a version that can be registered: {error}", healed=False
             )
             continue
         if not dry_run:

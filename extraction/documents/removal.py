@@ -7,6 +7,7 @@ still have to go, without it nothing happened and only the mark does.
 
 import contextlib
 from collections.abc import Callable, Collection, Iterable, Iterator
+from pathlib import Path
 from typing import Any
 from uuid import UUID
 
@@ -22,7 +23,7 @@ from graphctx.models import Instance
 from .. import erasure
 from ..models import Document, ExtractionVersion, Removal
 from . import files, mirror
-from .errors import RemovalRefused, UnknownDocument
+from .errors import RemovalRefused, StoreError, UnknownDocument
 from .ids import check_file_id, is_extraction_id
 from .mirror import Difference
 from .needs import needed_versions
@@ -120,9 +121,7 @@ def _carry_out(store: Store, file_id: str, versions: list[str] | None, erase: Ca
     if not Document.objects.filter(pk=file_id).exists():
         raise UnknownDocument(file_id)
     if directory.is_dir():
-        files.replace(
-            directory / REMOVING, files.to_json({"removal": str(identity), "versions": versions}), store.scratch
-        )
+        _mark(store, directory / REMOVING, {"removal": str(identity), "versions": versions})
     try:
         with transaction.atomic(durable=True):
             removal = erase(identity)
@@ -133,6 +132,13 @@ def _carry_out(store: Store, file_id: str, versions: list[str] | None, erase: Ca
         raise
     finish_removal(store, file_id)
     return removal
+
+
+def _mark(store: Store, path: Path, told: dict[str, Any]) -> None:
+    try:
+        files.replace(path, files.to_json(told), store.scratch)
+    except OSError as error:
+        raise StoreError("store_unusable", f"the store {store.root} cannot be written: {error.strerror}") from error
 
 
 def _erase_evidence(evidence: Any) -> dict[str, int]:

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
+from pathlib import Path
 from typing import Any
 
 from django.db.models import Exists, OuterRef, QuerySet
@@ -10,7 +11,7 @@ from django.db.models.expressions import Combinable
 from ..models import Document, DocumentSource, ExtractionVersion
 from . import validation
 from .bundle import ARTIFACTS, MANIFEST, PROVENANCE, TEXT
-from .errors import StoreError, UnknownVersion
+from .errors import ExtractionFailed, StoreError, UnknownVersion
 from .ids import check_extraction_id
 from .store import library_store, utc
 from .versions import find_document
@@ -42,7 +43,7 @@ def version_manifest(file_id: str, extraction_id: str) -> Iterator[dict[str, Any
     path = library_store().version_dir(file_id, version.pk) / MANIFEST
     if not path.is_file():
         raise StoreError("version_damaged", f"{MANIFEST} of {extraction_id} is missing on disk")
-    return validation.rows(path)
+    return _sound(path, extraction_id)
 
 
 def extractions(file_id: str) -> dict[str, Any]:
@@ -129,3 +130,17 @@ def _read(file_id: str, extraction_id: str, name: str) -> str:
         return path.read_bytes().decode()
     except OSError as error:
         raise StoreError("version_damaged", f"{name} of {extraction_id} cannot be read: {error.strerror}") from error
+    except UnicodeDecodeError as error:
+        raise StoreError("version_damaged", f"{name} of {extraction_id} is damaged: it is not UTF-8") from error
+
+
+def _sound(path: Path, extraction_id: str) -> Iterator[dict[str, Any]]:
+    """The rows of a manifest that passed validation once: what is no row now was damaged since."""
+    try:
+        yield from validation.rows(path)
+    except ExtractionFailed as error:
+        raise StoreError("version_damaged", f"{MANIFEST} of {extraction_id} is damaged: {error}") from error
+    except OSError as error:
+        raise StoreError(
+            "version_damaged", f"{MANIFEST} of {extraction_id} cannot be read: {error.strerror}"
+        ) from error

@@ -133,7 +133,7 @@ class Store:
         try:
             with os.scandir(self.versions_dir(file_id)) as entries:
                 return sorted(entry.name for entry in entries if entry.is_dir(follow_symlinks=False))
-        except FileNotFoundError:
+        except (FileNotFoundError, NotADirectoryError):
             return []
 
     def size_of_version(self, file_id: str, extraction_id: str) -> int:
@@ -158,6 +158,8 @@ class Store:
             raise StoreError(
                 "store_busy", f"another process has held {path} for over {LOCK_SECONDS:g} s: try again"
             ) from None
+        except OSError as error:
+            raise StoreError("store_unusable", f"{path} cannot be locked: {error.strerror}") from error
         try:
             yield
         finally:

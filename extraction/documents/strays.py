@@ -8,6 +8,7 @@ from ..models import Document
 from .bundle import ARTIFACTS, MANIFEST, PROVENANCE, TEXT
 from .ids import is_file_id
 from .mirror import Difference
+from .sources import shown
 from .store import INDEX, META, REMOVING, SOURCE, VERSIONS, Store
 
 OUTPUTS = {"syntheses", "enrichments", "chunks"}
@@ -19,7 +20,7 @@ def beside(store: Store) -> Iterator[Difference]:
     """Entries of objects/ that are no document."""
     for name in sorted(os.listdir(store.objects)):  # noqa: PTH208 - names alone, of very many
         if not is_file_id(name):
-            yield Difference(f"objects/{name}", "is not the folder of a document", healed=False)
+            yield Difference(f"objects/{shown(name)}", "is not the folder of a document", healed=False)
 
 
 def inside(store: Store, document: Document) -> Iterator[Difference]:
@@ -42,7 +43,7 @@ def inside(store: Store, document: Document) -> Iterator[Difference]:
 
 
 def _stray(document: Document, directory: Path, path: Path, what: str) -> Difference:
-    return Difference(document.pk, f"{path.relative_to(directory)} {what}", healed=False)
+    return Difference(document.pk, f"{shown(path.relative_to(directory))} {what}", healed=False)
 
 
 def version_of(path: Path) -> str:

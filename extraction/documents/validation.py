@@ -103,7 +103,7 @@ def rows(path: Path) -> Iterator[dict[str, Any]]:
                     )
                 yield row
                 number += 1
-    except ValueError:  # not UTF-8 or not JSON
+    except (ValueError, RecursionError):  # not UTF-8, not JSON, or nested without end
         raise ExtractionFailed("bad_manifest", f"{path.name} line {number} is not JSON") from None
 
 

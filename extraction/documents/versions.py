@@ -9,12 +9,12 @@ from django.db import transaction
 from django.db.models import QuerySet
 
 from ..models import Document, ExtractionVersion
-from . import isolation, routing, validation
+from . import files, isolation, routing, validation
 from .bundle import Summary
 from .chat_exports import chat_export
 from .errors import DocumentError, ExtractionFailed, ExtractorRefused, PrimaryMoved, StoreError, UnknownDocument
 from .extractors.base import Extractor
-from .ids import check_file_id, is_file_id, new_extraction_id
+from .ids import check_file_id, file_id_of, is_file_id, new_extraction_id
 from .promotion import bring_files_up, lock_document, move_primary, promote
 from .reconcile import reconcile_document
 from .store import Store, library_store
@@ -151,12 +151,24 @@ class _Job:
             )
         extraction_id = new_extraction_id(self.extractor.name)
         try:
+            self._check_bytes(source)
             with self.store.temporary() as temporary:
                 bundle, summary = self._make_bundle(extraction_id, source, temporary)
                 twin = self._register(extraction_id, bundle, summary)
         except ExtractionFailed as failure:
             return self._failed(extraction_id, failure)
+        except OSError as error:
+            what = f"the store {self.store.root} cannot be written: {error.strerror}"
+            raise StoreError("store_unusable", what) from error
         return self.settle(twin) if twin is not None else ExtractionVersion.objects.get(pk=extraction_id)
+
+    def _check_bytes(self, source: Path) -> None:
+        """A version says what is in the bytes that the document is named by, and in no others."""
+        if file_id_of(files.sha256_of(source)) != self.document.pk:
+            raise StoreError(
+                "source_damaged",
+                f"the kept bytes are not those of {self.document.pk}: add the file again, or reconcile",
+            )
 
     def _make_bundle(self, extraction_id: str, source: Path, temporary: Path) -> tuple[Path, Summary]:
         """Extract into a temporary store and validate what is there."""

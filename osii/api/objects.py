@@ -1,6 +1,7 @@
 """Routes of documents: what they are, their texts and versions, what was made of them, and which version is in force."""
 
 import mimetypes
+import os
 from collections.abc import Iterator
 from contextlib import contextmanager
 from itertools import islice
@@ -281,8 +282,8 @@ def artifact(request: ApiRequest, file_id: str, extraction_id: str, name: str) -
     row = find_document(request, file_id)
     folder = _artifacts(row, extraction_id)
     path = folder / name
-    if "\0" in name or not path.resolve().is_relative_to(folder.resolve()) or not path.is_file():
-        raise Problem(404, f"{extraction_id} has no artifact of this name.")
+    if "\0" in name or not path.resolve().is_relative_to(folder.resolve()) or not os.path.isfile(path):  # noqa: PTH113
+        raise Problem(404, f"{extraction_id} has no artifact of this name.")  # also of one that no file can have
     return _file(path, path.name, mimetypes.guess_type(path.name)[0] or "application/octet-stream")
 
 

@@ -302,6 +302,29 @@ def test_a_document_is_removed_whole(staff, document):
     assert staff.delete(path).status == staff.get(f"{path}/removal").status == 404
 
 
+@pytest.mark.parametrize("data", [b"\xff\xfe", b"\0{[", b"[" * 200_000 + b"\n", b'{"source_origin": 1, "span": {}}\n'])
+def test_a_damaged_version_is_told_and_breaks_no_page(staff, document, store, client, django_user_model, data):
+    for name in ("text.txt", "manifest.jsonl"):
+        path = store.version_dir(document.pk, document.primary_id) / name
+        path.chmod(0o600)
+        path.write_bytes(data)
+    sound = data.startswith(b'{"')
+    version = document.primary_id
+    assert staff.get(f"/objects/{document.pk}/manifest").status == (200 if sound else 503)
+    assert staff.get(f"/objects/{document.pk}/texts").status == (503 if data.startswith(b"\xff") else 200)
+    assert staff.post(f"/objects/{document.pk}/extractions/{version}/primary").status == 409
+    client.force_login(django_user_model.objects.create_superuser("root"))
+    for query in (
+        "tab=text",
+        "page=2",
+        "at=3&to=9",
+        f"tab=extractions&a={version}&b={version}",
+        "tab=outputs",
+        "tab=lineage",
+    ):
+        assert client.get(f"/documents/{document.pk}/?{query}").status_code == 200
+
+
 def test_artifacts(staff, document, store):
     folder = store.version_dir(document.pk, document.primary_id) / "artifacts"
     folder.chmod(0o755)
@@ -313,6 +336,7 @@ def test_artifacts(staff, document, store):
     assert staff.get(f"{path}/../text.txt").status == 404
     assert staff.get(f"{path}/%2e%2e/text.txt").status == 404
     assert staff.get(f"{path}/none.csv").status == 404
+    assert staff.get(f"{path}/{'a' * 300}").status == 404
     assert staff.get(f"/objects/{document.pk}/extractions/none/artifacts").status == 404
 
 

@@ -93,11 +93,12 @@ def _page_starts(version: ExtractionVersion) -> Iterator[tuple[int, int]]:
     before = None
     with suppress(OSError, DocumentError):
         for row in islice(rows(path), MOST_ROWS):
-            page = (row.get("source_origin") or {}).get("page")
-            span = row.get("span")
-            if isinstance(page, int) and page != before and isinstance(span, dict):
+            origin, span = row.get("source_origin"), row.get("span")
+            page = origin.get("page") if isinstance(origin, dict) else None
+            place = span.get("char_start") if isinstance(span, dict) else None
+            if isinstance(page, int) and page != before and isinstance(place, int):
                 before = page
-                yield span["char_start"], page
+                yield place, page
 
 
 def _number(query: Mapping[str, str], name: str, default: int) -> int:

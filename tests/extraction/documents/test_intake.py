@@ -14,7 +14,7 @@ from extraction.documents import files, selectors, services, sources
 from extraction.documents.errors import SourceRefused, StoreError
 from extraction.documents.ids import is_extraction_id, is_file_id, new_extraction_id
 from extraction.documents.store import Store, from_utc, library_store
-from extraction.models import Document, DocumentSource
+from extraction.models import Document, DocumentSource, ExtractionVersion
 
 from .conftest import tree
 
@@ -144,10 +144,51 @@ def test_lost_source_bytes_come_back_with_the_file(store, write):
     path = write("a.txt", "one")
     file_id = services.add_file(path).file_id
     store.source_path(file_id).unlink()
+    moved = path.rename(path.with_name("b.txt"))
     assert [difference.healed for difference in services.reconcile_document(file_id)] == [False]
-    assert services.add_file(path).status == "unchanged"
+    assert services.add_file(moved).status == "unchanged"
     assert store.source_path(file_id).read_text() == "one"
     assert services.reconcile_document(file_id) == []
+
+
+def test_adding_a_file_again_mends_bytes_that_were_changed(store, write):
+    """Also when their number is the same, and no path that reconcile knows has them any more."""
+    path = write("a.txt", "one")
+    file_id = services.add_file(path).file_id
+    kept = store.source_path(file_id)
+    kept.chmod(0o600)
+    kept.write_text("two")
+    path.unlink()
+    with pytest.raises(StoreError) as refusal:
+        services.extract(file_id)
+    assert refusal.value.reason == "source_damaged"
+    assert services.add_file(write("b.txt", "one")).status == "unchanged"
+    assert store.source_path(file_id).read_text() == "one"
+    assert services.extract(file_id).status == "succeeded"
+
+
+def test_files_that_cannot_follow_do_not_undo_an_add(store, write):
+    file_id = services.add_file(write("a.txt", "one")).file_id
+    (store.object_dir(file_id) / "meta.toml").unlink()
+    (store.object_dir(file_id) / "meta.toml").mkdir()
+    assert services.add_file(write("b.txt", "one")).new_source
+    assert DocumentSource.objects.filter(document=file_id).count() == 2
+
+
+@pytest.mark.parametrize("step", ["temporary", "place_version"])
+def test_a_full_disk_leaves_no_version(store, add, monkeypatch, step):
+    file_id = add("a.txt", "one")
+
+    def full(*_arguments):
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(Store, step, full)
+    with pytest.raises(StoreError, match="No space left"):
+        services.extract(file_id)
+    assert not ExtractionVersion.objects.exists()
+    monkeypatch.undo()
+    assert list(store.scratch.iterdir()) == []
+    assert services.extract(file_id).status == "succeeded"
 
 
 def test_a_full_disk_is_a_named_error(store, write, monkeypatch):

@@ -212,18 +212,57 @@ def test_a_crash_between_the_move_and_the_row(store, add, monkeypatch):
     assert list(invariants.check()) == []
 
 
+def as_file(path: Path) -> None:
+    shutil.rmtree(path)
+    path.write_text("a file")
+
+
 DAMAGE = {
     "a changed text": (lambda folder: rewrite(folder / "text.txt", "One lime.\n\nAnother.\n"), "text_sha256 is"),
     "a lost text": (lambda folder: (folder / "text.txt").unlink(), "has lost text.txt"),
     "a lost manifest": (lambda folder: (folder / "manifest.jsonl").unlink(), "has lost manifest.jsonl"),
     "a broken manifest": (lambda folder: rewrite(folder / "manifest.jsonl", "{"), "is damaged"),
+    "a manifest without end": (lambda folder: rewrite(folder / "manifest.jsonl", "[" * 200_000), "is damaged"),
     "a lost version": (shutil.rmtree, "has lost text.txt"),
+    "a file for a version": (as_file, "has lost text.txt"),
 }
 
 
 def rewrite(path: Path, text: str) -> None:
     path.chmod(0o644)
     path.write_text(text)
+
+
+def as_folder(path: Path) -> None:
+    path.unlink(missing_ok=True)
+    path.mkdir()
+
+
+SPOILT = {
+    "a file for the object": as_file,
+    "a file for the versions": lambda folder: as_file(folder / "extractions"),
+    "a file for the source": lambda folder: as_file(folder / "source"),
+    "a folder for the index": lambda folder: as_folder(folder / "extractions" / "index.json"),
+    "a folder for meta.toml": lambda folder: as_folder(folder / "meta.toml"),
+    "a folder for a mirror": lambda folder: as_folder(folder / "text.txt"),
+    "a mark without end": lambda folder: (folder / "removing.json").write_text('{"a":' * 100_000),
+    "names that are no text": lambda folder: Path(os.fsdecode(os.fsencode(folder) + b"/\n\xff")).touch(),
+}
+
+
+@pytest.mark.parametrize("name", SPOILT)
+def test_what_one_document_refuses_keeps_no_other_one_waiting(name, store, add):
+    ids = sorted(add(f"{number}.md", f"Text {number}.\n") for number in range(3))
+    for file_id in ids:
+        services.extract(file_id)
+    SPOILT[name](store.object_dir(ids[0]))
+    (store.object_dir(ids[2]) / "text.txt").unlink()
+    for dry_run in (True, False):
+        found = list(services.reconcile_all(dry_run=dry_run))
+        assert {one.subject for one in found} == {ids[0], ids[2]}
+        assert all("\n" not in str(one) and str(one).encode() for one in found)
+    assert (store.object_dir(ids[2]) / "text.txt").read_text() == "Text 2.\n"
+    assert any(ids[0] in violation for violation in invariants.check()) is (name != "a mark without end")
 
 
 @pytest.mark.parametrize("name", DAMAGE)
