@@ -24,6 +24,7 @@ class ProcessingRunAdmin(ReadOnlyAdmin):
     fields = (
         "id", "workflow", "status", "page", "items", "actor", "learner", "planned", "error", "request", "operations",
         "submission", "created_at", "queued_at", "started_at", "finished_at", "cancel_requested_at",
+        "acknowledged_at", "acknowledged_by",
     )  # fmt: skip
     readonly_fields = ("page", "items", "planned")
 

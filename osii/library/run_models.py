@@ -116,6 +116,9 @@ class ProcessingRun(models.Model):
     started_at = models.DateTimeField(null=True, blank=True)
     finished_at = models.DateTimeField(null=True, blank=True)
     cancel_requested_at = models.DateTimeField(null=True, blank=True)
+    # Somebody has seen what failed: it asks for attention no more.
+    acknowledged_at = models.DateTimeField(null=True, blank=True)
+    acknowledged_by = models.CharField(max_length=200, blank=True)
 
     class Meta:
         ordering = ("-created_at", "-id")
@@ -133,6 +136,12 @@ class ProcessingRun(models.Model):
             models.CheckConstraint(
                 condition=~Q(status="cancelled") | Q(cancel_requested_at__isnull=False),
                 name="processing_cancelled_was_asked",
+            ),
+            models.CheckConstraint(
+                condition=Q(acknowledged_at__isnull=True, acknowledged_by="")
+                | Q(acknowledged_at__isnull=False, status__in=("succeeded", "failed", "cancelled"))
+                & ~Q(acknowledged_by=""),
+                name="processing_acknowledged_when_ended",
             ),
         ]
         indexes = [

@@ -133,6 +133,13 @@ def cancel(run_id: UUID) -> bool:
     return True
 
 
+def acknowledge(run_id: UUID, by: str) -> bool:
+    """Somebody has seen what failed, and leaves it: the run asks for attention no more. False when it has not ended, or
+    somebody did so before."""
+    rows = ProcessingRun.objects.filter(pk=run_id, status__in=ProcessingRun.ENDED, acknowledged_at__isnull=True)
+    return bool(rows.update(acknowledged_at=Now(), acknowledged_by=by[:200]))
+
+
 def retry(run_id: UUID) -> int:
     """Queue the failed items again, and nothing else; steps of theirs that are done stay so. Returns how many there
     are; 0 also while the run is told to stop."""
@@ -150,6 +157,8 @@ def retry(run_id: UUID) -> int:
                 queued_at=Now(),
                 finished_at=None,
                 cancel_requested_at=None,
+                acknowledged_at=None,
+                acknowledged_by="",
             )
         again = failed.update(status=ProcessingItem.Status.QUEUED, error="", recoveries=0, finished_at=None)
         top_up_on_commit(run_id)

@@ -70,9 +70,9 @@ def querysets(view: str) -> dict[str, QuerySet[Any]]:
     if view == "attention":
         chats = failed_runs()
         imports = imports.filter(status="failed", dry_run=False, files_deleted_at=None, finished_at__gte=since)
-        processing = processing.filter(Q(status="failed") | Q(Exists(of_items)), created_at__gte=since).exclude(
-            status="cancelled"
-        )
+        processing = processing.filter(
+            Q(status="failed") | Q(Exists(of_items)), created_at__gte=since, acknowledged_at=None
+        ).exclude(status="cancelled")
     elif view == "progress":
         chats = chats.filter(status__in=Run.ACTIVE)
         imports = imports.filter(status__in=ChatImport.ACTIVE)

@@ -69,6 +69,6 @@ def _row(step: StepPlan, listing: str) -> StepRow:
     reasons = [
         Reason(state, reason, number, f"{listing}&{urlencode({'step': step.id, 'list': state, 'reason': reason})}")
         for (state, reason), number in sorted(step.reasons.items())
-        if reason
+        if reason or state == MISSING
     ]
     return StepRow(step, Step(step.id).label, counts, reasons, eta_words(step.seconds) if step.seconds else "")

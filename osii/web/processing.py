@@ -49,6 +49,7 @@ def phases(run: ProcessingRun, now: Progress) -> list[Phase]:
     """How far each step is. Of the plan: how many documents were to have it."""
     states = progress.steps(run.pk)
     planned = {step["id"]: step["eligible_count"] for step in run.plan.get("processing_plan", {}).get("steps", [])}
+    whole = run.workflow == ProcessingRun.Workflow.INTAKE  # each file goes through all of it
     found = []
     for operation in run.operations:
         step = operation["id"]
@@ -63,7 +64,7 @@ def phases(run: ProcessingRun, now: Progress) -> list[Phase]:
                 by_status.get(ProcessingStep.Status.FAILED, 0),
                 by_status.get(ProcessingStep.Status.BLOCKED, 0),
                 by_status.get(ProcessingStep.Status.RUNNING, 0),
-                planned.get(step) or now.total,
+                now.total if whole else planned.get(step, now.total),
             )
         )
     return found

@@ -509,6 +509,20 @@ def test_a_run_is_paused_resumed_cancelled_and_only_its_failures_are_retried(sta
     assert staff.post(reverse("processing-action", args=[run.pk, "pause"])).status_code == 403
 
 
+def test_failures_that_somebody_has_seen_ask_for_attention_no_more(staff):
+    run = library_rows.run(library_rows.document())
+    run.items.update(status="failed", error="chunks: no_text: gone", finished_at=timezone.now())
+    ProcessingRun.objects.update(status="failed", error="all failed", finished_at=timezone.now())
+    assert activity_list.counts()["attention"] == 1
+    page = reverse("processing", args=[run.pk])
+    assert "Leave it so" in staff.get(page).text
+    act = reverse("processing-action", args=[run.pk, "acknowledge"])
+    assert "asks for attention no more" in staff.post(act, follow=True).text
+    assert "Nothing was changed" in staff.post(act, follow=True).text
+    assert activity_list.counts()["attention"] == 0
+    assert "Failures seen by" in staff.get(page).text
+
+
 def test_a_fragment_is_sent_only_when_something_changed(staff):
     run = library_rows.run(library_rows.document())
     live = reverse("processing-live", args=[run.pk])

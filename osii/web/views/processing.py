@@ -49,34 +49,46 @@ def processing_live(request: PageRequest, run_id: UUID) -> HttpResponse:
     return render(request, "processing/live_response.html", context | {"is_fragment": True})
 
 
-def _pause(run_id: UUID) -> str:
+def _pause(run_id: UUID, _: str) -> str:
     return "Paused. What is in hand goes back at its next step." if runs.pause(run_id) else ""
 
 
-def _resume(run_id: UUID) -> str:
+def _resume(run_id: UUID, _: str) -> str:
     return "It goes on where it was paused." if runs.resume(run_id) else ""
 
 
-def _cancel(run_id: UUID) -> str:
+def _cancel(run_id: UUID, _: str) -> str:
     return "Cancelled. What was done is kept." if runs.cancel(run_id) else ""
 
 
-def _retry(run_id: UUID) -> str:
+def _acknowledge(run_id: UUID, by: str) -> str:
+    return (
+        "It asks for attention no more; what failed can still be tried again." if runs.acknowledge(run_id, by) else ""
+    )
+
+
+def _retry(run_id: UUID, _: str) -> str:
     count = runs.retry(run_id)
     return f"{count:,} failed document{'' if count == 1 else 's'} queued again." if count else ""
 
 
-ACTIONS: dict[str, Callable[[UUID], str]] = {"pause": _pause, "resume": _resume, "cancel": _cancel, "retry": _retry}
+ACTIONS: dict[str, Callable[[UUID, str], str]] = {
+    "pause": _pause,
+    "resume": _resume,
+    "cancel": _cancel,
+    "retry": _retry,
+    "acknowledge": _acknowledge,
+}
 
 
 @require_POST
 @staff_action(CONTROL)
 def processing_action(request: PageRequest, run_id: UUID, action: str) -> HttpResponse:
-    """pause, resume, cancel, or retry: the failed documents only."""
+    """pause, resume, cancel, retry (the failed documents only), or acknowledge what failed."""
     if action not in ACTIONS:
         raise Http404
     run = get_object_or_404(ProcessingRun, pk=run_id)
-    if said := ACTIONS[action](run.pk):
+    if said := ACTIONS[action](run.pk, request.user.get_username()):
         messages.success(request, said)
     else:
         run.refresh_from_db()

@@ -114,9 +114,12 @@ def test_a_run_whose_items_all_failed_is_failed_and_retry_does_only_those(extrac
     assert sorted(states(run)) == [("enrichment", "failed")] * 2 + [("synthesis", "succeeded")] * 2
     broken()
     syntheses = set(ProcessingStep.objects.filter(step="synthesis").values_list("pk", "finished_at"))
+    assert runs.acknowledge(run.pk, "somebody")
+    assert not runs.acknowledge(run.pk, "somebody else")
     assert runs.retry(run.pk) == 2
     run.refresh_from_db()
-    assert run.status == "queued"
+    assert (run.status, run.acknowledged_at, run.acknowledged_by) == ("queued", None, "")
+    assert not runs.acknowledge(run.pk, "somebody"), "it has not ended"
     assert work(run).status == "succeeded"
     assert set(ProcessingStep.objects.filter(step="synthesis").values_list("pk", "finished_at")) == syntheses
     assert runs.retry(run.pk) == 0
