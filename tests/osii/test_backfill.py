@@ -230,7 +230,7 @@ def staff(client: Any) -> Any:
 def test_the_page_polls_only_while_something_is_active(staff: Any) -> None:
     quiet = staff.get("/activity/").text
     assert "No run is active" in quiet
-    assert "hx-get" not in quiet
+    assert 'hx-trigger="every' not in quiet
     request_run(talk(1).pk, "rest")
     busy = staff.get("/activity/").text
     assert 'hx-get="/activity/"' in busy
@@ -241,7 +241,7 @@ def test_the_page_polls_only_while_something_is_active(staff: Any) -> None:
     assert "<html" not in fragment
     assert 'id="activity-live"' in fragment
     work()
-    assert "hx-get" not in staff.get("/activity/").text
+    assert 'hx-trigger="every' not in staff.get("/activity/").text
 
 
 def test_the_page_says_that_runs_wait_for_the_daily_cap(staff: Any, settings: Any) -> None:

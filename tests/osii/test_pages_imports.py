@@ -69,7 +69,7 @@ def test_an_upload_becomes_an_import_and_its_page_shows_it(staff):
     assert "Cancel the import" in waiting
     assert jobs.run_import(str(row.pk)) == "succeeded"
     html = staff.get(response["Location"]).text
-    assert "hx-get" not in html
+    assert 'hx-trigger="every' not in html
     assert "Chat 1" in html
     assert reverse("chat", args=[Chat.objects.get(external_id="c1").pk]) in html
     assert f"{reverse('chats')}?learner={Learner.objects.get().pk}" in html

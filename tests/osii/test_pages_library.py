@@ -366,7 +366,7 @@ def test_an_upload_is_looked_at_first_and_then_added_once(staff, store):
     shown = page + staff.get(reverse("document", args=[document.pk])).text
     assert "uploaded as" in shown
     assert str(staging.uploads_root()) not in shown
-    assert "hx-get" not in page
+    assert 'hx-trigger="every' not in page
     assert staging.sweep() == 1
     assert "not kept any more" in staff.get(response["Location"], follow=True).text
 
