@@ -26,6 +26,7 @@ FORMATS = SAMPLES / "formats"
 ROUNDS = 7
 PDF_COPIES = 25
 TEXT_COPIES = 400
+OCR = ("tesseract", "rapidocr")
 
 
 def run() -> list[Result]:
@@ -58,7 +59,7 @@ def _results(folder: Path) -> Iterator[Result]:
     for name, sample in (("pptx", "limiting-factors.pptx"), ("xlsx", "meter-readings.xlsx"), ("eml", "bicycle-workshop.eml"),
                          ("epub", "circle-of-fifths.epub")):  # fmt: skip
         yield from _pair(name, FORMATS / sample, "files", 1, folder)
-    for name in ("tesseract", "rapidocr"):
+    for name in OCR:
         if not registry.extractors()[name].ready():
             yield from _pair(name, FORMATS / "soil-samples-scanned.pdf", "pages", 1, folder, rounds=3)
     yield from _child(folder)

@@ -1,8 +1,8 @@
-"""A database of the benchmarks' own, on the same server, made before and dropped after."""
+"""Databases of the benchmarks' own, on the same server, made before and dropped after."""
 
 import os
-from collections.abc import Iterator
-from contextlib import contextmanager
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, contextmanager
 
 import psycopg
 from django.core.management import call_command
@@ -13,27 +13,58 @@ from graphctx import everything, scan
 
 
 @contextmanager
-def scratch_database() -> Iterator[str]:
-    """Point this process at a fresh, migrated database for as long as the block lasts; yields its name.
+def scratch_databases() -> Iterator[Callable[[], AbstractContextManager[str]]]:
+    """Yields what makes one fresh, migrated database after the other: within its block this process uses that one.
 
-    Nothing in the user's database is read or written. Raises psycopg.Error where the role may not create databases.
+    Benchmarks share nothing, so that each finds what it would find alone. Nothing in the user's database is read or
+    written. Raises psycopg.Error where the role may not create databases.
     """
-    own = connection.settings_dict["NAME"]
-    name = f"osii_bench_{os.getpid()}"
-    connection.close()
-    _administer(sql.SQL("CREATE DATABASE {}").format(sql.Identifier(name)))
-    try:
-        connection.settings_dict["NAME"] = name
-        scan.cache.clear()
-        everything.cache.clear()
-        call_command("migrate", verbosity=0, interactive=False)
+    template = f"osii_bench_{os.getpid()}_template"
+    with _database(template):
+        with _using(template):
+            call_command("migrate", verbosity=0, interactive=False)
+        yield lambda: _copy(f"osii_bench_{os.getpid()}", template)
+
+
+@contextmanager
+def scratch_database() -> Iterator[str]:
+    """A single one, for as long as the block lasts; yields its name."""
+    with scratch_databases() as fresh, fresh() as name:
         yield name
+
+
+@contextmanager
+def _copy(name: str, template: str) -> Iterator[str]:
+    with _database(name, template), _using(name):
+        yield name
+
+
+@contextmanager
+def _database(name: str, template: str = "template1") -> Iterator[None]:
+    create = sql.SQL("CREATE DATABASE {} TEMPLATE {}").format(sql.Identifier(name), sql.Identifier(template))
+    _administer(create)
+    try:
+        yield
     finally:
-        connection.close()
-        scan.cache.clear()
-        everything.cache.clear()
-        connection.settings_dict["NAME"] = own
         _administer(sql.SQL("DROP DATABASE IF EXISTS {} WITH (FORCE)").format(sql.Identifier(name)))
+
+
+@contextmanager
+def _using(name: str) -> Iterator[None]:
+    """This process works in that database."""
+    own = connection.settings_dict["NAME"]
+    _turn_to(name)
+    try:
+        yield
+    finally:
+        _turn_to(own)
+
+
+def _turn_to(name: str) -> None:
+    connection.close()  # nobody may be connected to what is copied or dropped
+    connection.settings_dict["NAME"] = name
+    scan.cache.clear()
+    everything.cache.clear()
 
 
 def _administer(statement: sql.Composed) -> None:

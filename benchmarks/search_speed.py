@@ -23,6 +23,7 @@ CHUNKS_PER_DOCUMENT = 20
 ROUNDS = 9
 LIMIT_MS = 300.0
 COMMON, RARE, IDENTIFIER, FOLDER = "baca", "zelum", "QX-1234", "/bench/d1/"
+RARELY, NUMBERS = 0.01, 2000
 
 
 # 120 words of 30,000, of which the n-th is said 1/n as often as the first; their numbers are written in letters.
@@ -35,8 +36,8 @@ FROM (
     SELECT output.id, output.document_id, output.source_extraction_id, number, (
         SELECT string_agg(translate((30000 ^ random() + 0 * (number + place))::int::text, '0123456789', 'bacedifogu') || 'm', ' ')
         FROM generate_series(1, 120) AS place
-    ) || CASE WHEN random() < 0.8 THEN ' baca' ELSE '' END || CASE WHEN random() < 0.01 THEN ' zelum' ELSE '' END
-      || ' QX-' || (random() * 2000)::int AS content
+    ) || CASE WHEN random() < 0.8 THEN ' baca' ELSE '' END || CASE WHEN random() < %s THEN ' zelum' ELSE '' END
+      || ' QX-' || (random() * %s)::int AS content
     FROM osii_output output, generate_series(0, %s - 1) AS number WHERE output.id = ANY(%s)
     OFFSET 0
 ) filled
@@ -80,6 +81,7 @@ def _measure(size: int, loaded: float) -> list[Result]:
         "by meaning, exactly": _call("semantic", RARE),
         "by meaning, exactly, in a folder of a tenth": _call("semantic", RARE, {"folder": FOLDER}),
         "by both": _call("hybrid", RARE),
+        "by both, a word in most chunks": _call("hybrid", COMMON),
     }
     if not find.search(IDENTIFIER, "lexical").results or not find.search(RARE, "hybrid").results:
         raise RuntimeError("what was put in is not found: the search benchmark is void")
@@ -124,12 +126,14 @@ def _indexed(size: int) -> list[Result]:
 
 def _plans() -> Iterator[str]:
     """The plan of each statement, one line per node."""
-    outputs = find.searched(find.scope_of(None))
     words = query.read(RARE)
     vector = get_embedder().embed_query(RARE)
     statements = {
-        "words": lexical.sql(words.branches, words, outputs, 10),
-        "meaning": semantic.sql(active_space(), vector, outputs, 10),
+        "words": lexical.sql(words.branches, words, None, 200),
+        "meaning": semantic.sql(active_space(), vector, None, 200),
+        "meaning in a scope": semantic.sql(
+            active_space(), vector, find.searched(find.scope_of({"folder": FOLDER})), 10
+        ),
     }
     for name, statement in statements.items():
         sql, values = statement
@@ -149,7 +153,7 @@ def _fill(size: int) -> None:
             cursor.execute(f"DROP INDEX IF EXISTS {name}")
     chunks, vectors = _documents(range(first, size // CHUNKS_PER_DOCUMENT))
     with connection.cursor() as cursor:
-        cursor.execute(TEXTS, (CHUNKS_PER_DOCUMENT, chunks))
+        cursor.execute(TEXTS, (RARELY, NUMBERS, CHUNKS_PER_DOCUMENT, chunks))
         space = active_space()
         cursor.execute(VECTORS, (space.dimension, space.pk, vectors))
         for name, what in indexes.items():

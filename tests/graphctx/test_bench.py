@@ -11,16 +11,25 @@ from django.db import connection
 from benchmarks import (
     context_speed,
     diff_speed,
+    extractor_speed,
     import_size,
     import_speed,
+    intake_speed,
     many_chats,
+    many_documents,
     merge_speed,
+    plan_speed,
+    promote_speed,
+    registry,
     rereading,
     scan_speed,
+    search_speed,
 )
 from benchmarks.measure import median_ratio, percentile, spread, take_turns
 from benchmarks.result import MORE, Result, Target
 from coverage.models import Chat, Learner
+from extraction.models import Document
+from osii.library import plan_sql
 
 
 def databases() -> set[str]:
@@ -64,9 +73,7 @@ def test_an_unknown_benchmark_names_the_known_ones(db: None) -> None:
 
 @pytest.mark.timeout(600)  # all of them, each with processes and databases of its own
 @pytest.mark.django_db(transaction=True)
-def test_benchmarks_of_chats_and_graph_run_in_databases_of_their_own(
-    monkeypatch: pytest.MonkeyPatch, settings, tmp_path
-) -> None:
+def test_each_benchmark_runs_in_a_database_of_its_own(monkeypatch: pytest.MonkeyPatch, settings, tmp_path) -> None:
     for module, name, value in (
         (import_speed, "CONVERSATIONS", 2),
         (import_speed, "MESSAGES", 6),
@@ -83,6 +90,28 @@ def test_benchmarks_of_chats_and_graph_run_in_databases_of_their_own(
         (merge_speed, "PROPOSITIONS", 60),
         (merge_speed, "CANDIDATES", 6),
         (merge_speed, "ROUNDS", 2),
+        (intake_speed, "FEW", 4),
+        (intake_speed, "MANY", 8),
+        (intake_speed, "PART", 2),
+        (intake_speed, "EXTRACTED", 1),
+        (promote_speed, "CHUNKS", 10),
+        (promote_speed, "ROUNDS", 2),
+        (promote_speed, "WARM_UP", 1),
+        (plan_speed, "DOCUMENTS", 500),
+        (plan_speed, "LISTED", 10),
+        (plan_speed, "ROUNDS", 1),
+        (plan_sql, "FEW", 100),
+        (many_documents, "DOCUMENTS", 400),
+        (many_documents, "ROUNDS", 1),
+        (search_speed, "SIZES", (60,)),
+        (search_speed, "RARELY", 0.5),
+        (search_speed, "NUMBERS", 1),
+        (search_speed, "IDENTIFIER", "QX-1"),
+        (search_speed, "ROUNDS", 1),
+        (extractor_speed, "ROUNDS", 1),
+        (extractor_speed, "PDF_COPIES", 1),
+        (extractor_speed, "TEXT_COPIES", 1),
+        (extractor_speed, "OCR", ()),
     ):
         monkeypatch.setattr(module, name, value)
     before = databases()
@@ -90,15 +119,15 @@ def test_benchmarks_of_chats_and_graph_run_in_databases_of_their_own(
     Path(tmp_path / "benchmarks").mkdir()
     Learner.objects.create(name="the user's own")
     out = io.StringIO()
-    # Those of the library are not made small here: they take minutes.
-    names = ["import", "import-size", "rereading", "diff", "scan", "context", "merge", "chats"]
-    call_command("bench", *names, "--full", "--json", "--save", stdout=out)
+    names = registry(full=True)
+    call_command("bench", "--full", "--json", "--save", stdout=out)
     data = json.loads(out.getvalue())
     assert {row["benchmark"] for row in data["results"]} == set(names)
     assert all(row["median"] > 0 for row in data["results"])
     assert json.loads((tmp_path / "benchmarks" / "results.json").read_text()) == data
     assert [learner.name for learner in Learner.objects.all()] == ["the user's own"]
     assert not Chat.objects.exists()
+    assert not Document.objects.exists()
     assert databases() == before
 
 

@@ -17,7 +17,7 @@ RESULTS = Path("benchmarks") / "results.json"
 
 class Command(OsiiCommand):
     help = (
-        "Run the benchmarks in a scratch database of their own, which is dropped afterwards. Rivals take turns in the "
+        "Run the benchmarks, each in a scratch database of its own, which is dropped afterwards. Rivals take turns in the "
         "same run; values are medians with the 10th and 90th percentile."
     )
 
@@ -37,7 +37,7 @@ class Command(OsiiCommand):
     def run(self, **options: Any) -> None:
         from benchmarks import registry
         from benchmarks.machine import describe
-        from benchmarks.scratch import scratch_database
+        from benchmarks.scratch import scratch_databases
         from graphctx.embedding import EmbeddingError
 
         benchmarks = registry(full=options["full"])
@@ -51,10 +51,11 @@ class Command(OsiiCommand):
             "results": [],
         }
         try:
-            with scratch_database():
+            with scratch_databases() as fresh:
                 for name in names:
                     self.note(f"Measuring {name} …")
-                    data["results"] += [result.to_dict() for result in benchmarks[name]()]
+                    with fresh():
+                        data["results"] += [result.to_dict() for result in benchmarks[name]()]
         except psycopg.errors.InsufficientPrivilege as error:
             self.fail(f"the benchmarks need a role that may create databases: {str(error).strip()}")
         except EmbeddingError as error:
