@@ -46,15 +46,15 @@ class Faults:
     environment: dict[str, str]
     started: list[subprocess.Popen] = field(default_factory=list)
 
-    def worker(self) -> subprocess.Popen:
+    def worker(self, queue: str = "chats") -> subprocess.Popen:
         log = (self.directory / f"worker-{len(self.started)}.log").open("w")
         process = subprocess.Popen(
-            self.manage("work", "chats"), env=self.environment, stdout=log, stderr=log, start_new_session=True
+            self.manage("work", queue), env=self.environment, stdout=log, stderr=log, start_new_session=True
         )
         self.started.append(process)
         return process
 
-    def hold(self, stage: str, position: int) -> None:
+    def hold(self, stage: str, position: int = 0) -> None:
         (self.directory / "hold").write_text(f"{stage} {position}")
 
     def reached(self) -> None:

@@ -15,12 +15,15 @@ from extraction import merge, runs
 from extraction.models import Batch, Run
 from extraction.tools import ExploreTools
 from extraction.workers.rules import RulesWorker
+from graphctx import steers
 
 BEFORE_CLAIM = "before-claim"
 EXPLORING = "exploring"
 STAGED = "staged"
 MERGING = "merging"
 COMMITTED = "committed"
+SELECTING = "selecting"
+"""Where a steer is prepared; not a stage of a batch."""
 STAGES = (BEFORE_CLAIM, EXPLORING, STAGED, MERGING, COMMITTED)
 
 
@@ -59,6 +62,7 @@ class HeldWorker(RulesWorker):
 def install() -> None:
     """Put the other stages into the product's own functions, in this process only."""
     claim, append, checkpoint = runs.claim, merge.append_entries, runs.checkpoint
+    select = steers.select
 
     def held_claim(run_id: UUID) -> Run | None:
         hold(BEFORE_CLAIM)
@@ -74,4 +78,10 @@ def install() -> None:
         hold(COMMITTED, batch.first_position)
         return outcomes
 
+    def held_select(*arguments: Any) -> Any:
+        selection = select(*arguments)
+        hold(SELECTING)
+        return selection
+
     runs.claim, merge.append_entries, runs.checkpoint = held_claim, held_append, held_checkpoint
+    steers.select = held_select

@@ -6,17 +6,22 @@ from functools import partial
 from typing import Any
 from uuid import uuid4
 
+import django_rq
 import pytest
 
 from coverage import invariants, services
 from coverage.models import Chat, Message
+from coverage.queueing import STEERS
+from coverage.services import get_or_create_learner
 from coverage.versions import is_stale
 from extraction.models import Run
 from graphctx.models import Proposition, Steer
+from graphctx.steers import prepare, steer_id
 from osii.api import writes
 from tests.extraction.test_locking import Outcome
 from tests.factories import chat as make_chat
 from tests.factories import message
+from tests.graphctx.conftest import SOLAR, add_propositions
 from tests.osii.api import Answer, Caller, learner_caller, ui
 from tests.osii.test_api_knowledge import make
 
@@ -121,6 +126,29 @@ def test_deleting_and_erasing_and_putting_at_once(rq_connection: object) -> None
         assert sorted([answers[1].status, answers[3].status]) == [200, 404]
         assert not Chat.objects.filter(pk=chat_id).exists()
     assert not Message.objects.exists()
+
+
+def test_first_messages_at_once_make_one_steer_with_one_job(rq_connection: object) -> None:
+    """Retries that overtake each other, and a delivery that brings the first answer along."""
+    ada = learner_caller()
+    chat_id = ada.begin()
+    deliveries = [[ui("q", "Why?")], [ui("q", "Why?")], [ui("q", "Why?"), ui("a", "So.", "assistant")]]
+    answers = sent_at_once(ada, *[("PUT", f"/chats/{chat_id}/messages", body) for body in deliveries])
+    assert statuses(answers) == [200] * 3
+    assert Steer.objects.get().topic == "Why?"
+    assert len(django_rq.get_queue(STEERS).get_job_ids()) == 1
+
+
+def test_of_turns_at_once_one_is_given_the_steer(rq_connection: object) -> None:
+    """Without the conditional update each would be: see the control in tests/graphctx/test_delivery.py."""
+    ada = learner_caller()
+    chat_id = ada.begin()
+    add_propositions(get_or_create_learner("Ada"), SOLAR)
+    ada.put(f"/chats/{chat_id}/messages", [ui("q", "What causes the tides?")])
+    prepare(steer_id(chat_id))
+    answers = sent_at_once(ada, *[("POST", f"/chats/{chat_id}/turn", {"turn": f"t{n}"}) for n in range(4)])
+    assert [answer.body["steer"] is not None for answer in answers].count(True) == 1
+    assert Steer.objects.get().offers == 1
 
 
 def test_forgetting_at_once_raises_the_revision_once() -> None:

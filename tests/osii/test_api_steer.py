@@ -4,10 +4,13 @@ from datetime import timedelta
 from typing import Any
 from uuid import UUID, uuid4
 
+import django_rq
 import pytest
 from django.utils import timezone
 
 from coverage.models import Learner, Message
+from coverage.queueing import STEERS
+from extraction.reconcile import reconcile_runs
 from graphctx import markers
 from graphctx.models import Steer
 from graphctx.steers import prepare, steer_id
@@ -130,3 +133,53 @@ def test_a_turn_asks_the_database_a_fixed_number_of_times(
     ada.put(f"/chats/{chat_id}/messages", many)
     with django_assert_max_num_queries(8):
         assert turn(ada, chat_id)["count"] > 0
+
+
+def test_a_regenerated_first_answer_gets_the_steer_once(ada: Caller, chat_id: UUID) -> None:
+    """The client drops its first answer and asks anew, under another id: the block was given, and stays where it was."""
+    offered = turn(ada, chat_id, turn="a1")
+    ada.post(f"/chats/{chat_id}/steer/ack", {"steer_id": offered["id"]})
+    ada.put(f"/chats/{chat_id}/messages", [ui("a1", "Well.", "assistant")])
+    ada.delete(f"/chats/{chat_id}/messages/a1")
+    assert turn(ada, chat_id, turn="a2") is None
+    ada.put(f"/chats/{chat_id}/messages", [ui("u1", "What causes the tides?"), ui("a2", "The moon.", "assistant")])
+    assert Steer.objects.count() == 1
+    question, answer = ada.get(f"/chats/{chat_id}").body["messages"]
+    assert (question["parts"][-1]["type"], len(answer["parts"])) == (markers.PART_TYPE, 1)
+
+
+def test_a_first_answer_that_is_regenerated_before_the_acknowledgement_gets_it_again(
+    ada: Caller, chat_id: UUID, settings: Any
+) -> None:
+    offered = turn(ada, chat_id, turn="a1")
+    assert turn(ada, chat_id, turn="a2") is None  # the first try may still be under way
+    Steer.objects.update(offered_at=timezone.now() - timedelta(seconds=settings.OSII_STEER_OFFER_SECONDS + 1))
+    assert turn(ada, chat_id, turn="a2") == offered
+    assert ada.post(f"/chats/{chat_id}/steer/ack", {"steer_id": offered["id"]}).status == 200
+    assert Steer.objects.get().offered_turn == "a2"
+
+
+def test_a_reload_shows_the_same_and_changes_nothing(ada: Caller, chat_id: UUID) -> None:
+    ada.post(f"/chats/{chat_id}/steer/ack", {"steer_id": turn(ada, chat_id)["id"]})
+    before = Steer.objects.values().get()
+    first, second = ada.get(f"/chats/{chat_id}").body, ada.get(f"/chats/{chat_id}").body
+    assert first == second
+    assert ada.put(f"/chats/{chat_id}/messages", first["messages"]).body["unchanged"] == ["u1"]
+    assert Steer.objects.values().get() == before
+
+
+def test_a_job_that_was_lost_before_it_started_is_enqueued_again(
+    ada: Caller, rq_connection: Any, django_capture_on_commit_callbacks: Any
+) -> None:
+    begun = ada.begin()
+    with django_capture_on_commit_callbacks(execute=True):
+        ada.put(f"/chats/{begun}/messages", [ui("u1", "What causes the tides?")])
+    waiting = django_rq.get_queue(STEERS)
+    assert waiting.get_job_ids() == [f"steer-{steer_id(begun)}"]
+    rq_connection.flushdb()
+    assert turn(ada, begun) is None
+    assert reconcile_runs()["steers enqueued"] == 1
+    assert reconcile_runs()["steers enqueued"] == 0
+    (job,) = waiting.get_jobs()
+    assert job.perform() == Steer.Status.READY
+    assert turn(ada, begun)["count"] == len(SOLAR)
