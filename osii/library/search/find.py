@@ -30,6 +30,7 @@ CANDIDATES = 200
 """As many of each list are fused; a chunk that is far down in both is no result."""
 
 RELAXED = "No passage holds all of the words; these hold some of them."
+MEANING_ONLY = "No passage holds these words; these are the nearest in meaning."
 COMMON_ONLY = "These words are too common to be looked for."
 MANY = "More than {:,} passages hold these words; the newest of them were compared."
 NO_MEANING = "Only words were compared: {}."
@@ -143,7 +144,7 @@ def _scores(
 ) -> tuple[dict[int, float], list[str]]:
     notes: list[str] = []
     if mode == SEMANTIC:
-        return semantic.nearest(text, outputs, top_k), notes
+        return _nearest(text, words, outputs, top_k), notes
     limit = top_k if mode == LEXICAL else CANDIDATES
     ranked = lexical.ranked(words, outputs, limit)
     if not ranked.scores and words.any_word:
@@ -156,10 +157,21 @@ def _scores(
     if mode == LEXICAL:
         return by_words, notes
     try:
-        by_meaning = semantic.nearest(text, outputs, limit)
+        by_meaning = _nearest(text, words, outputs, limit)
     except EmbeddingError as error:
         return by_words, [*notes, NO_MEANING.format(error)]
+    if by_meaning and not by_words and COMMON_ONLY not in notes:
+        notes.append(MEANING_ONLY)
     return fused(by_words, by_meaning), notes
+
+
+def _nearest(text: str, words: query.Words, outputs: Searched, limit: int) -> dict[int, float]:
+    """Chunks nearest in meaning, without those that hold an excluded word."""
+    if not words.excluded:
+        return semantic.nearest(text, outputs, limit)
+    found = semantic.nearest(words.wanted or text, outputs, max(limit, CANDIDATES))
+    dropped = lexical.holding(words.excluded, found)
+    return {key: score for key, score in found.items() if key not in dropped}
 
 
 def fused(*lists: Mapping[int, float]) -> dict[int, float]:

@@ -3,6 +3,8 @@
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 
+from django.db import connection
+
 from .query import Branch, Words, literal_pattern
 from .searched import Searched, Sql, best_of
 
@@ -29,6 +31,16 @@ def ranked(words: Words, outputs: Searched, limit: int) -> Ranked:
 def ranked_by_any(words: Words, outputs: Searched, limit: int) -> Ranked:
     """The same for chunks with at least one of the words of a plain query; none for a query with operators."""
     return _ranked(words.any_word, words, outputs, limit)
+
+
+def holding(branches: tuple[Branch, ...], keys: Iterable[int]) -> set[int]:
+    """Those of these chunks that match."""
+    match, values = _match(branches)
+    with connection.cursor() as cursor:
+        cursor.execute(
+            f"SELECT chunk.id FROM osii_chunk chunk WHERE chunk.id = ANY (%s) AND ({match})", (list(keys), *values)
+        )
+        return {key for (key,) in cursor.fetchall()}
 
 
 def _ranked(branches: tuple[Branch, ...], words: Words, outputs: Searched, limit: int) -> Ranked:

@@ -26,6 +26,8 @@ _ENDS = "\"'“”„«»()[]{}<>,;:!?…"
 _UNSPACED = re.compile(r"[\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff]")
 _OPERATOR = re.compile(r'"|(?:^|\s)-\S|(?:^|\s)or(?:\s|$)', re.IGNORECASE)
 _EXCLUDED = re.compile(r'(?:^|(?<=\s))-(?:"[^"]*"?|\S+)')
+# "-5" in a question is a temperature as often as what is not wanted, so what is near in meaning may hold it.
+_NUMBER = re.compile(r"-[\d.,]")
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,6 +35,7 @@ class Words:
     """A query read. ``branches`` is empty when it holds nothing that an index could be asked for.
 
     ``literals`` are identifiers and unspaced words, to be found as they stand, beside a chunk's words that match ``rest``.
+    ``wanted`` is the text without what it excludes, which ``excluded`` matches but for numbers.
     """
 
     branches: tuple[Branch, ...]
@@ -40,6 +43,8 @@ class Words:
     literals: tuple[str, ...] = ()
     rest: tuple[Branch, ...] | None = None  # None: nothing but literals was asked for
     lexemes: dict[str, frozenset[str]] = field(default_factory=dict)
+    wanted: str = ""
+    excluded: tuple[Branch, ...] = ()
 
 
 def read(text: str) -> Words:
@@ -47,7 +52,9 @@ def read(text: str) -> Words:
     plain = not _OPERATOR.search(text)
     literals, others = _literals(text) if plain else ((), "")
     wanted = _EXCLUDED.sub(" ", text)
-    by_text: dict[str, list[tuple[str, str, str]]] = {text: [], others: []}
+    found = (match.group() for match in _EXCLUDED.finditer(text))
+    unwanted = " or ".join(part.lstrip("-") for part in found if not _NUMBER.match(part))
+    by_text: dict[str, list[tuple[str, str, str]]] = {text: [], others: [], unwanted: []}
     lexemes: dict[str, frozenset[str]] = {}
     with connection.cursor() as cursor:
         cursor.execute(
@@ -67,6 +74,8 @@ def read(text: str) -> Words:
         literals=literals,
         rest=tuple(_branches(by_text[others], empty=True)) if literals and others else None,
         lexemes=lexemes,
+        wanted=wanted.strip(),
+        excluded=tuple(_branches(by_text[unwanted])),
     )
 
 

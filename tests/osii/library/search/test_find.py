@@ -211,6 +211,21 @@ def test_hybrid_finds_what_either_finds_and_says_when_meaning_is_missing(monkeyp
         search("copper wire", "semantic")
 
 
+def test_what_is_excluded_is_not_found_by_meaning_either() -> None:
+    made = [chunked.document("a.md", "copper wire"), chunked.document("b.md", "wires of copper at -5 degrees")]
+    chunked.vectors(*made)
+    for mode in ("semantic", "hybrid"):
+        assert names("wire -degrees", mode) == ["a.md"]
+        assert names('wire -"wires of copper"', mode) == ["a.md"]
+    assert set(names("wire at -5", "semantic")) == {"a.md", "b.md"}
+
+
+def test_an_answer_by_meaning_alone_says_so() -> None:
+    chunked.vectors(chunked.document("a.md", "copper wire"))
+    assert search("zeppelin", "hybrid").notes == (find.MEANING_ONLY,)
+    assert search("copper", "hybrid").notes == search("zeppelin", "semantic").notes == ()
+
+
 # --- results ---------------------------------------------------------------------------------------------------------
 
 
