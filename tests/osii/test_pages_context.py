@@ -82,5 +82,5 @@ def test_an_embedder_that_cannot_be_used_is_told(staff: Client, learner: Learner
 def test_the_queries_do_not_grow_with_the_graph(staff: Client, learner: Learner, django_assert_max_num_queries) -> None:
     add_propositions(learner, [f"{text} {n}" for n in range(12) for text in SOLAR])
     page(staff, topic="tides", learner=learner.pk, budget=4096)
-    with django_assert_max_num_queries(14):
+    with django_assert_max_num_queries(15):
         page(staff, topic="tides", learner=learner.pk, budget=4096)
