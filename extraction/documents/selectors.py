@@ -1,5 +1,6 @@
 """Reading documents: texts, manifests, versions."""
 
+import os
 from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -113,6 +114,32 @@ def _variant(version: ExtractionVersion, primary_id: str | None) -> dict[str, An
         "provenance_path": f"{folder}/{PROVENANCE}" if has_files else None,
         "artifacts_path": f"{folder}/{ARTIFACTS}" if has_files else None,
     }
+
+
+def version_artifacts(file_id: str, extraction_id: str) -> list[tuple[str, int]]:
+    """(name, bytes) of what the extractor kept beside the text, by name. Raises UnknownVersion, StoreError."""
+    return artifacts_of(_succeeded(file_id, extraction_id))
+
+
+def artifacts_of(version: ExtractionVersion) -> list[tuple[str, int]]:
+    """The same for a succeeded version's row; no query."""
+    folder = _artifacts_dir(version)
+    files = (path for path in sorted(folder.rglob("*")) if path.is_file() and not path.is_symlink())
+    return [(path.relative_to(folder).as_posix(), path.stat().st_size) for path in files]
+
+
+def version_artifact(file_id: str, extraction_id: str, name: str) -> Path:
+    """One of them. Raises UnknownVersion, also for a name that is none of theirs; StoreError."""
+    folder = _artifacts_dir(_succeeded(file_id, extraction_id))
+    path = folder / name
+    # os.path.isfile is false also for a name that no file can have
+    if "\0" in name or not path.resolve().is_relative_to(folder.resolve()) or not os.path.isfile(path):  # noqa: PTH113
+        raise UnknownVersion("unknown_artifact", f"{extraction_id} has no artifact of this name")
+    return path
+
+
+def _artifacts_dir(version: ExtractionVersion) -> Path:
+    return library_store().version_dir(version.document_id, version.pk) / ARTIFACTS
 
 
 def _succeeded(file_id: str, extraction_id: str) -> ExtractionVersion:

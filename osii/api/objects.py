@@ -1,7 +1,6 @@
 """Routes of documents: what they are, their texts and versions, what was made of them, and which version is in force."""
 
 import mimetypes
-import os
 from collections.abc import Iterator
 from contextlib import contextmanager
 from itertools import islice
@@ -13,7 +12,6 @@ from django.http import FileResponse, HttpResponse
 from ninja import Query, Router
 
 from extraction.documents import selectors, services
-from extraction.documents.bundle import ARTIFACTS
 from extraction.documents.errors import (
     DocumentError,
     PrimaryMoved,
@@ -258,16 +256,12 @@ def promote(
 def artifacts(request: ApiRequest, file_id: str, extraction_id: str) -> HttpResponse:
     """Tables, images and what else the extractor kept beside the text."""
     row = find_document(request, file_id)
-    folder = _artifacts(row, extraction_id)
-    found = [
-        {
-            "name": path.relative_to(folder).as_posix(),
-            "size_bytes": path.stat().st_size,
-            "mime": mimetypes.guess_type(path.name)[0] or "application/octet-stream",
-        }
-        for path in sorted(folder.rglob("*"))
-        if path.is_file() and not path.is_symlink()
-    ]
+    version = _version(row, extraction_id)
+    with told():
+        found = [
+            {"name": name, "size_bytes": size, "mime": mimetypes.guess_type(name)[0] or "application/octet-stream"}
+            for name, size in selectors.version_artifacts(row.pk, version)
+        ]
     return reply({"file_id": row.pk, "extraction_id": extraction_id, "artifacts": found})
 
 
@@ -280,16 +274,10 @@ def artifacts(request: ApiRequest, file_id: str, extraction_id: str) -> HttpResp
 def artifact(request: ApiRequest, file_id: str, extraction_id: str, name: str) -> HttpResponse:
     """Its bytes, to be saved and not to be shown."""
     row = find_document(request, file_id)
-    folder = _artifacts(row, extraction_id)
-    path = folder / name
-    if "\0" in name or not path.resolve().is_relative_to(folder.resolve()) or not os.path.isfile(path):  # noqa: PTH113
-        raise Problem(404, f"{extraction_id} has no artifact of this name.")  # also of one that no file can have
-    return _file(path, path.name, mimetypes.guess_type(path.name)[0] or "application/octet-stream")
-
-
-def _artifacts(row: Document, extraction_id: str) -> Path:
+    version = _version(row, extraction_id)
     with told():
-        return library_store().version_dir(row.pk, _version(row, extraction_id)) / ARTIFACTS
+        path = selectors.version_artifact(row.pk, version, name)
+    return _file(path, path.name, mimetypes.guess_type(path.name)[0] or "application/octet-stream")
 
 
 def _version(row: Document, extraction_id: str | None) -> str:

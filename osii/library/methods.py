@@ -59,7 +59,7 @@ def registry() -> Mapping[tuple[str, str], Method]:
     for point in sorted(entry_points(group=GROUP), key=lambda point: point.name):
         try:
             method = point.load()()
-        except (ImportError, AttributeError, TypeError) as error:
+        except Exception as error:  # noqa: BLE001 - a stranger's module may raise anything, and the others are needed
             logger.warning("Method %s (%s) cannot be loaded: %s", point.name, point.value, error)
             continue
         if not _acceptable(method) or (method.kind, method.name) in found:

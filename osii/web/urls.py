@@ -90,6 +90,11 @@ urlpatterns = [
     path("collections/<uuid:collection_id>/delete/", collections.collection_delete, name="collection-delete"),
     path("documents/<str:file_id>/", document.document, name="document"),
     path("documents/<str:file_id>/source/", document.document_source, name="document-source"),
+    path(
+        "documents/<str:file_id>/artifacts/<str:extraction_id>/<path:name>",
+        document.document_artifact,
+        name="document-artifact",
+    ),
     path("documents/<str:file_id>/promote/", document.document_promote, name="document-promote"),
     path("documents/<str:file_id>/rollback/", document.document_rollback, name="document-rollback"),
     path("documents/<str:file_id>/remove/", removal.document_remove, name="document-remove"),

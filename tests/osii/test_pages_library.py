@@ -103,6 +103,23 @@ def test_versions_are_compared_side_by_side(staff, extracted):
     assert "Choose two versions" in staff.get(url_of(version.document, tab="extractions", a=version.pk, b="x")).text
 
 
+def test_artifacts_of_a_version_are_listed_and_downloaded_locked(staff, extracted, store):
+    version = extracted()
+    folder = store.version_dir(version.document_id, version.pk) / "artifacts" / "tables"
+    folder.mkdir(parents=True)
+    (folder / "a table.csv").write_text("a,b\n")
+    html = staff.get(url_of(version.document, tab="extractions")).text
+    assert "1 artifact<" in html
+    link = re.search(r'href="(/documents/[^"]+/artifacts/[^"]+)"', html)[1]
+    answer = staff.get(link)
+    assert b"".join(answer.streaming_content) == b"a,b\n"
+    assert answer["Content-Disposition"].startswith("attachment")
+    assert "sandbox" in answer["Content-Security-Policy"]
+    for name in ("none.csv", "../provenance.toml", "a%00b"):
+        wrong = f"{reverse('document', args=[version.document_id])}artifacts/{version.pk}/{name}"
+        assert staff.get(wrong).status_code == 404, name
+
+
 def test_a_promotion_names_the_outputs_that_become_stale_and_is_rolled_back(staff, extracted):
     version = extracted("notes.txt", "One line. Another one here.\n")
     document = version.document

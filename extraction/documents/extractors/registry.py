@@ -37,7 +37,7 @@ def extractors() -> Mapping[str, Extractor]:
     for point in sorted(entry_points(group=GROUP), key=lambda point: point.name):
         try:
             extractor = point.load()()
-        except (ImportError, AttributeError, TypeError) as error:
+        except Exception as error:  # noqa: BLE001 - a stranger's module may raise anything, and the others are needed
             logger.warning("Extractor %s (%s) cannot be loaded: %s", point.name, point.value, error)
             continue
         if not isinstance(extractor, Extractor) or SLUG.fullmatch(extractor.name) is None or extractor.name in found:

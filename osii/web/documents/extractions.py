@@ -14,7 +14,7 @@ from extraction.documents import files
 from extraction.documents.bundle import PROVENANCE
 from extraction.documents.errors import DocumentError
 from extraction.documents.promotion import move_to_take_back
-from extraction.documents.selectors import version_text
+from extraction.documents.selectors import artifacts_of, version_text
 from extraction.documents.store import library_store
 from extraction.models import Document, ExtractionVersion, Removal
 from osii.models import Output, OutputKind, ProcessingStep
@@ -27,6 +27,7 @@ PROMOTE = "extraction.add_promotion"
 VERSIONS_PER_PAGE = 20
 MOVES_SHOWN = 50
 DIFF_ROWS = 400
+ARTIFACTS_SHOWN = 50
 
 
 @dataclass(slots=True)
@@ -37,7 +38,9 @@ class VersionRow:
     size_bytes: int = 0
     units: tuple[int, int] | None = None
     segments: int = 0
-    artifacts: int = 0
+    artifacts: list[tuple[str, int]] = field(default_factory=list)  # name, bytes
+    more_artifacts: int = 0
+    confidence: int | None = None  # of recognised text, in percent
     notes: list[str] = field(default_factory=list)
     took: timedelta | None = None
     outputs: int = 0
@@ -101,7 +104,10 @@ def _row(version: ExtractionVersion, took: timedelta | None, outputs: int) -> Ve
         provenance = files.read_toml(store.version_dir(version.document_id, version.pk) / PROVENANCE) or {}
         counts = _table(provenance.get("counts"))
         row.segments = _whole(counts.get("segments_written"))
-        row.artifacts = _whole(counts.get("artifacts_written"))
+        found = artifacts_of(version)
+        row.artifacts, row.more_artifacts = found[:ARTIFACTS_SHOWN], len(found[ARTIFACTS_SHOWN:])
+        confidence = _table(provenance.get("source")).get("mean_confidence")
+        row.confidence = round(100 * confidence) if isinstance(confidence, float) and 0 <= confidence <= 1 else None
         if attempted := _whole(counts.get("units_attempted")):
             row.units = (_whole(counts.get("units_completed")), attempted)
         messages = _table(provenance.get("errors")).get("messages")

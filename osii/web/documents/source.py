@@ -10,6 +10,7 @@ from pathlib import Path
 from django.http import FileResponse, Http404
 
 from extraction.documents.errors import DocumentError
+from extraction.documents.selectors import version_artifact
 from extraction.documents.store import library_store
 from extraction.models import Document
 
@@ -82,7 +83,21 @@ def answer(document: Document, *, download: bool) -> FileResponse:
     response = FileResponse(
         file, as_attachment=not shown, filename=document.filename, content_type=document.mime if shown else DOWNLOAD
     )
-    response.headers["Content-Security-Policy"] = POLICIES[document.mime if shown and document.mime == PDF else ""]
+    return _locked(response, POLICIES[document.mime if shown and document.mime == PDF else ""])
+
+
+def artifact(document: Document, extraction_id: str, name: str) -> FileResponse:
+    """What an extractor kept beside a version's text, as a download. Raises Http404."""
+    try:
+        path = version_artifact(document.pk, extraction_id, name)
+        file = path.open("rb")
+    except (DocumentError, OSError) as error:
+        raise Http404("There is no such artifact.") from error
+    return _locked(FileResponse(file, as_attachment=True, filename=path.name, content_type=DOWNLOAD), POLICIES[""])
+
+
+def _locked(response: FileResponse, policy: str) -> FileResponse:
+    response.headers["Content-Security-Policy"] = policy
     response.headers["X-Content-Type-Options"] = "nosniff"
     response.headers["X-Frame-Options"] = "SAMEORIGIN"
     response.headers["Cross-Origin-Resource-Policy"] = "same-origin"

@@ -91,6 +91,13 @@ def document_source(request: PageRequest, file_id: str) -> HttpResponseBase:
     return source.answer(get_document(file_id), download="download" in request.GET)
 
 
+@require_safe
+@staff_page
+def document_artifact(request: PageRequest, file_id: str, extraction_id: str, name: str) -> HttpResponseBase:
+    """A table or an image that an extractor kept beside the text, as a file."""
+    return source.artifact(get_document(file_id), extraction_id, name)
+
+
 @require_POST
 @staff_action(PROMOTE)
 def document_promote(request: PageRequest, file_id: str) -> HttpResponse:

@@ -1,6 +1,7 @@
 """The table of rules: first match wins, what fails falls through, and what the admin refuses."""
 
 import importlib
+from importlib.metadata import EntryPoint
 
 import pytest
 from django.contrib.auth.models import User
@@ -36,6 +37,30 @@ def test_every_default_row_names_an_extractor_that_declares_its_type() -> None:
     assert {name for _, name, _ in begun_with} == {kind.name for kind in registry.BUILTIN}
     for media_type, name, _ in begun_with:
         assert media_type in known[name].media_types, (media_type, name)
+
+
+def test_packages_add_extractors_and_a_broken_one_takes_nothing_with_it(monkeypatch, tmp_path, add, caplog) -> None:
+    (tmp_path / "broken_package.py").write_text("raise ValueError('it does not work here')\n")
+    monkeypatch.syspath_prepend(tmp_path)
+    good = "tests.extraction.documents.extractors:Upper"
+    points = [
+        EntryPoint(name, value, registry.GROUP)
+        for name, value in (
+            ("broken", "broken_package:X"),
+            ("none", "builtins:dict"),
+            ("text", good),
+            ("gone", "no.such:X"),
+        )
+    ]
+    monkeypatch.setattr(registry, "entry_points", lambda group: points if group == registry.GROUP else [])
+    registry.extractors.cache_clear()
+    try:
+        assert list(registry.extractors())[-1] == "upper"
+        assert len(registry.extractors()) == len(registry.BUILTIN) + 1
+        assert len([one for one in caplog.messages if "cannot be loaded" in one or "is not taken" in one]) == 3
+        assert services.extract(add("a.txt", TEXT), "upper").status == "succeeded"
+    finally:
+        registry.extractors.cache_clear()
 
 
 def test_the_first_row_that_fits_is_the_first_route(bad_extractors) -> None:
