@@ -21,6 +21,7 @@ from .bundle import Bundle
 from .containment import Containment, enter, run_contained
 from .errors import ExtractionFailed
 from .extractors.base import Extractor, SourceFile
+from .limits import DISK_FULL_STATUS
 
 # The parent ends us at the limit; this ends us if the parent could not.
 BACKSTOP_SECONDS = 10
@@ -56,7 +57,12 @@ def work(request: Mapping[str, Any], contained: Containment) -> int:
             raise
         reason, message = OS_ERRORS[error.errno]
         outcome = {"ok": False, "reason": reason, "message": message}
-    Path(request["result"]).write_text(json.dumps(outcome), encoding="utf-8")
+    try:
+        Path(request["result"]).write_text(json.dumps(outcome), encoding="utf-8")
+    except OSError as error:
+        if OS_ERRORS.get(error.errno, ("",))[0] != "disk_full":
+            raise
+        return DISK_FULL_STATUS
     return 0
 
 

@@ -88,7 +88,8 @@ def _fork(work: Callable[[], int]) -> int:
     except BaseException:  # noqa: BLE001 - what it was is on standard error; nothing may run on in the fork
         sys.excepthook(*sys.exc_info())
     finally:
-        sys.stderr.flush()
+        with contextlib.suppress(OSError):  # the log may be on a full disk
+            sys.stderr.flush()
         os._exit(status)
 
 

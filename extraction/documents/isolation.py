@@ -24,7 +24,7 @@ from .containment import Containment, end_descendants
 from .errors import ExtractionFailed
 from .extractors.base import Extractor
 from .files import read_json
-from .limits import MIB, Limits
+from .limits import DISK_FULL_STATUS, MIB, Limits
 
 CODE_ROOT = Path(__file__).resolve().parents[2]
 TICK_SECONDS = 0.2
@@ -175,6 +175,8 @@ def _check_output(limits: Limits, watched: tuple[Path, ...]) -> None:
 def _outcome(status: int, result: Path, log: Path, limits: Limits) -> Summary:
     if status < 0:
         raise _killed(-status, limits)
+    if status == DISK_FULL_STATUS:
+        raise ExtractionFailed("disk_full", "no space is left on the store's disk")
     outcome = read_json(result) or {}
     match outcome:
         case {"ok": True, "text_sha256": sha256, "text_chars": chars, "manifest_records": records} if status == 0:

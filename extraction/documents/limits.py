@@ -3,6 +3,8 @@
 from dataclasses import asdict, dataclass
 
 MIB = 1 << 20
+DISK_FULL_STATUS = 73
+"""How the child ends when not even what came of it finds room on the disk."""
 
 
 @dataclass(frozen=True, slots=True)

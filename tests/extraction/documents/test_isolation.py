@@ -12,6 +12,7 @@ import pytest
 
 from extraction.documents import isolation, selectors, services, validation, versions
 from extraction.documents.errors import ExtractionFailed
+from extraction.documents.extractors.text import TextExtractor
 from extraction.models import ExtractionVersion, Promotion
 
 from .conftest import tree
@@ -55,6 +56,19 @@ def test_a_failure_leaves_a_row_with_its_reason_and_nothing_else(name, store, ex
     assert good.document.primary == good
     assert Promotion.objects.count() == 1
     assert selectors.primary_text(good.document_id) == "One line.\n\nAnother.\n"
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="needs /dev/full, a disk without room")
+def test_a_disk_without_room_for_the_outcome_is_a_full_disk(tmp_path, write):
+    work = tmp_path / "work"
+    work.mkdir()
+    (work / "result.json").symlink_to("/dev/full")
+    source = write("a.txt", "One line.")
+    with pytest.raises(ExtractionFailed) as failure:
+        isolation.run(
+            TextExtractor(), {"encoding": "auto"}, source, "text/plain", bundle=tmp_path / "bundle", work=work
+        )
+    assert failure.value.reason == "disk_full"
 
 
 def test_a_failure_does_not_stop_the_next_try(store, add, bad_extractors, monkeypatch):
