@@ -28,6 +28,7 @@ _OPERATOR = re.compile(r'"|(?:^|\s)-\S|(?:^|\s)or(?:\s|$)', re.IGNORECASE)
 _EXCLUDED = re.compile(r'(?:^|(?<=\s))-(?:"[^"]*"?|\S+)')
 # "-5" in a question is a temperature as often as what is not wanted, so what is near in meaning may hold it.
 _NUMBER = re.compile(r"-[\d.,]")
+_DASHES = re.compile(r'(?<!\w)-[^\w\s"]*')
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,6 +50,7 @@ class Words:
 
 def read(text: str) -> Words:
     """The query in every configuration; one statement. Understands "a phrase", OR and -excluded words."""
+    text = _DASHES.sub(_dash, text)
     plain = not _OPERATOR.search(text)
     literals, others = _literals(text) if plain else ((), "")
     wanted = _EXCLUDED.sub(" ", text)
@@ -58,9 +60,9 @@ def read(text: str) -> Words:
     lexemes: dict[str, frozenset[str]] = {}
     with connection.cursor() as cursor:
         cursor.execute(
-            "SELECT content, config, query::text, querytree(query), tsvector_to_array(to_tsvector(config::regconfig, %s)) "
+            "SELECT content, config, query::text, querytree(query), tsvector_to_array(to_tsvector(config::regconfig, osii_words(%s))) "
             "FROM unnest(%s::text[]) WITH ORDINALITY AS known(config, place), unnest(%s::text[]) AS content, "
-            "websearch_to_tsquery(config::regconfig, content) AS query ORDER BY place",
+            "websearch_to_tsquery(config::regconfig, osii_words(content)) AS query ORDER BY place",
             (wanted, list(CONFIGS), list(by_text)),
         )
         for content, config, query, tree, words in cursor.fetchall():
@@ -77,6 +79,13 @@ def read(text: str) -> Words:
         wanted=wanted.strip(),
         excluded=tuple(_branches(by_text[unwanted])),
     )
+
+
+def _dash(found: re.Match[str]) -> str:
+    """A dash excludes the word or phrase that it stands before. A rule of dashes, and one between words, mean nothing:
+    PostgreSQL would take each for an operator, and refuse more than 32 of them."""
+    signs, follows = found.group(), found.string[found.end() : found.end() + 1]
+    return signs if signs.count("-") == 1 and follows and not follows.isspace() else " "
 
 
 def _branches(rows: Iterable[tuple[str, str, str]], *, empty: bool = False) -> Iterator[Branch]:

@@ -46,7 +46,7 @@ def _matching(words: Words, asked: set[tuple[str, str]]) -> set[tuple[str, str]]
     pairs = sorted(asked)
     with connection.cursor() as cursor:
         cursor.execute(
-            "SELECT config, word, tsvector_to_array(to_tsvector(config::regconfig, word)) "
+            "SELECT config, word, tsvector_to_array(to_tsvector(config::regconfig, osii_words(word))) "
             "FROM unnest(%s::text[], %s::text[]) AS asked(config, word)",
             ([config for config, _word in pairs], [word for _config, word in pairs]),
         )

@@ -6,6 +6,7 @@ from hypothesis import strategies as st
 
 from osii.library.requests import BadRequest
 from osii.library.search.find import COMMON_ONLY, MAX_CHARACTERS, RELAXED, search
+from osii.library.search.query import read
 from tests.osii.library.search import chunked
 
 pytestmark = pytest.mark.django_db
@@ -146,6 +147,49 @@ def test_any_text_is_a_query(text) -> None:
 def test_a_percent_sign_or_underscore_stands_for_itself() -> None:
     chunked.document("other.md", "abXc1 and ab1c1")
     assert names("ab_c1") == names("ab%c1") == []
+
+
+@given(st.text(alphabet="-(!&|:,\"' ax\u2014", max_size=20), st.integers(1, 120))
+def test_signs_in_any_number_are_a_query(signs, times) -> None:
+    """PostgreSQL refuses more than 32 dashes before each other: a pasted line, or a row of them."""
+    read(f"tea {signs * times} x"[:MAX_CHARACTERS])
+
+
+def test_signs_of_any_script_part_words() -> None:
+    """Typographic quotation marks, dashes, ellipses and spaces that do not break; the soft hyphen is nothing."""
+    around = (
+        "“{}”",
+        "„{}“",
+        "«\u00a0{}\u00a0»",
+        "…{}…",
+        "so—{}—so",
+        "• {}",
+        "「{}」",
+        "{}’s",
+        "→{}",
+        "{}。",
+        "\ufeff{}",
+        "😀{}",
+    )
+    texts = [one.format("photosynthesis") for one in around]
+    texts.append("photo\u00adsynthesis")
+    for number, text in enumerate(texts):
+        chunked.document(f"{number}.md", f"In it {text} begins.", language=("en", "de", "und")[number % 3])
+    everything = {f"{number}.md" for number in range(len(texts))}
+    for query in ("photosynthesis", "“photosynthesis”", "photosynthesis…", "begins — photosynthesis"):
+        assert set(names(query, top_k=50)) == everything
+    (snippet,) = [one for one in search("photosynthesis", "lexical", top_k=50).results if one.filename == "0.md"]
+    (span,) = snippet.highlights
+    assert snippet.snippet[slice(*span)] == "photosynthesis"
+
+
+def test_a_dash_excludes_what_it_stands_before_and_nothing_else() -> None:
+    chunked.document("both.md", "A tea beside a cup.")
+    chunked.document("one.md", "A tea beside a bowl.")
+    assert (
+        names("tea - cup") == names("tea -- cup") == names("tea --cup") == names(f"tea {'-' * 80} cup") == ["both.md"]
+    )
+    assert names("tea -cup") == names('tea -"cup"') == names("tea -(cup)") == ["one.md"]
 
 
 def test_a_huge_query_ends_early_and_a_long_one_does_not() -> None:
