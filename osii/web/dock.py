@@ -58,7 +58,7 @@ def read_dock() -> Dock:
     rows = [*_steer_rows(steers), *merged(kinds, 0, SHOWN)]
     rows.sort(key=lambda row: row.at, reverse=True)
     waiting = {kind: found["queued"] + found[Steer.Status.PREPARING] for kind, found in counts.items()}
-    running = sum(found["running"] + found[Steer.Status.PREPARING] for found in counts.values())
+    running = sum(found["running"] for found in counts.values())
     failed_steers = counts[STEER].pop(Steer.Status.FAILED, 0)
     return Dock(
         running=running,

@@ -66,9 +66,9 @@ def test_an_empty_dock_says_so(staff: Client) -> None:
 def test_what_runs_waits_and_failed_is_counted_and_listed(staff: Client) -> None:
     fill()
     state = read_dock()
-    assert (state.running, state.queued, state.failed, state.failed_steers) == (2, 3, 1, 1)
+    assert (state.running, state.queued, state.failed, state.failed_steers) == (1, 4, 1, 1)
     page = staff.get(reverse("dock"), headers=HTMX).text
-    for text in ("2 running", "3 waiting", "2 failed", "Rome 0", "A steer that is ready", "the weights are gone"):
+    for text in ("1 running", "4 waiting", "2 failed", "Rome 0", "A steer that is ready", "the weights are gone"):
         assert text in page
     assert f"{reverse('activity')}?view=attention" in page
 

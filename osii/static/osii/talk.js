@@ -141,12 +141,12 @@ async function submit(form, button) {
   }
   const typed = body.get("text") || "";
   const words = body.has("unknown") ? button.textContent.trim() : typed;
-  form.hidden = true;
+  form.inert = true; // it stays where it is, so that a second click does not hit what would move there
   try {
     await play(root, form.action, body, words, typed);
   } catch (error) {
     await refresh(root, "The connection broke off. Nothing that was stored is lost.", typed).catch(() => {
-      form.hidden = false;
+      form.inert = false;
       new Now(root).refuse("The server does not answer. Try again.");
     });
   }

@@ -1,0 +1,56 @@
+"""The built-in chat as it is streamed, read, and begun again with what was learned; and the dock that watches it."""
+
+import re
+
+from playwright.sync_api import expect
+
+from coverage.models import Chat
+from extraction import runs
+from extraction.models import Run
+from graphctx.models import Steer
+from graphctx.steers import prepare, steer_id
+
+
+def test_what_is_learned_in_one_chat_opens_the_next(page):
+    page.goto("/talk/")
+    page.get_by_label("What do you want to learn?").fill("How does the Calvin cycle work?")
+    page.get_by_label("Or a new learner").fill("Ada")
+    page.get_by_label("What may the graph contribute?").press("ArrowRight")
+    expect(page.locator("#budget-value")).to_have_text("1,152 tokens")
+    page.get_by_role("button", name="Start").click()
+    expect(page.locator("#last")).to_contain_text("Tell me in a sentence or two")
+    expect(page).not_to_have_url(re.compile("#play"))
+    page.get_by_label("Your words").fill("The Calvin cycle takes place in the stroma.")
+    page.get_by_role("button", name="Send").dblclick()
+    answer = page.get_by_label("The Calvin cycle takes place in the ____.")
+    expect(answer).to_be_focused()  # ready to be answered without the mouse
+    answer.fill("Stroma")
+    answer.press("Enter")
+    expect(page.locator("#last")).to_contain_text("Right!")
+    first = Chat.objects.get()
+    assert first.messages.count() == 5
+    page.reload()
+    expect(page.locator("#talk")).to_contain_text("Right!")
+    page.get_by_role("button", name="Read it now").click()
+
+    # The dock says that nobody reads it, stays open from page to page, and shows when somebody has.
+    page.locator("#dock-head").click()
+    expect(page.locator("#dock")).to_contain_text("Worker offline: nobody works on chats")
+    page.goto("/talk/")
+    expect(page.locator("#dock .dock-body")).to_be_visible()
+    expect(page.locator("#dock .dock-body")).to_contain_text("How does the Calvin cycle work?")
+    prepare(steer_id(first.pk))
+    runs.execute(Run.objects.get().pk)
+    expect(page.locator("#dock")).to_contain_text("Nothing in the background", timeout=30_000)
+
+    page.get_by_label("What do you want to learn?").fill("More about the Calvin cycle")
+    page.get_by_label("Learner", exact=True).select_option("Ada")
+    page.get_by_role("button", name="Start").click()
+    expect(page.get_by_label("The Calvin cycle takes place in the ____.")).to_be_visible()
+    prepare(steer_id(Chat.objects.exclude(pk=first.pk).get().pk))
+    page.get_by_role("button", name="I don't know").click()
+    expect(page.locator("#steer > summary")).to_contain_text("1 proposition")
+    expect(page.locator("#last")).to_contain_text("1 thing (1 solid)")
+    page.locator("#steer > summary").click()
+    expect(page.locator("#steer table")).to_contain_text("The Calvin cycle takes place in the stroma.")
+    assert Steer.objects.order_by("-created_at").first().offers == 1
