@@ -21,6 +21,7 @@ from extraction.documents.extractors import registry
 from extraction.documents.intake import AddOutcome
 from extraction.documents.sources import Found, shown
 from extraction.models import Document, ExtractionVersion
+from osii.actors import command_actor
 from osii.imports.jobs import is_read_now
 
 # Met in a folder, these are passed over; named by the caller, they are failures.
@@ -98,7 +99,7 @@ class Adding:
     def _extract(self, outcome: AddOutcome) -> dict[str, Any]:
         if not self._wants_extraction(outcome.file_id):
             return {"status": outcome.status}
-        version = services.extract(outcome.file_id, self.extractor, self.policy, actor="add_files")
+        version = services.extract(outcome.file_id, self.extractor, self.policy, actor=command_actor())
         if version.status == ExtractionVersion.Status.FAILED:
             reason, _, message = version.error.partition(": ")
             return {"extraction_id": version.pk, "reason": reason, "message": f"kept without a text: {message}"}
