@@ -11,6 +11,7 @@ from django.utils.safestring import SafeString
 
 from coverage.admin import ChatAdmin, ReadOnlyAdmin, page_link
 from coverage.models import Chat
+from coverage.words import counted
 
 from . import language_admin, routing_admin, services  # noqa: F401 - they register their models
 from .documents.errors import DocumentError
@@ -31,10 +32,6 @@ from .models import (
 )
 from .repair_admin import RepairActions
 from .review_admin import MarksFilter, ReviewActions, StandingFilter
-
-
-def counted(count: int, noun: str) -> str:
-    return f"{count} {noun}{'' if count == 1 else 's'}"
 
 
 @admin.register(Chat)

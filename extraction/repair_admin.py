@@ -9,6 +9,7 @@ from django.http import HttpRequest, HttpResponse
 from django.template.response import TemplateResponse
 
 from coverage.models import Chat
+from coverage.words import counted
 
 from .repair import COVERAGE_CHOICES, RESET, BeingRead, Scope, preview_purge, preview_reread, purge_chat, request_reread
 
@@ -41,7 +42,7 @@ class RepairActions(admin.ModelAdmin):
         read = sum(request_reread(chat.pk, Scope()).messages for chat in chosen)
         self.message_user(
             request,
-            f"Coverage of {len(chosen)} chat(s) is reset: {read} message(s) will be read again.",
+            f"Coverage of {counted(len(chosen), 'chat')} is reset: {counted(read, 'message')} will be read again.",
             messages.SUCCESS,
         )
         return None
@@ -74,7 +75,7 @@ class RepairActions(admin.ModelAdmin):
         if done:
             self.message_user(
                 request,
-                f"Purged {done} chat(s): {evidence} piece(s) of evidence and {propositions} proposition(s) removed; "
+                f"Purged {counted(done, 'chat')}: {counted(evidence, 'piece')} of evidence and {counted(propositions, 'proposition')} removed; "
                 f"coverage is {'reset' if coverage == RESET else 'kept'}.",
                 messages.SUCCESS,
             )

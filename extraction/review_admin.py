@@ -11,6 +11,7 @@ from django.template.response import TemplateResponse
 
 from coverage.admin import LearnerAdmin, ReadOnlyAdmin
 from coverage.models import Learner
+from coverage.words import counted
 
 from . import resolving
 from .models import Candidate, Resolution, ReviewSetting
@@ -126,9 +127,9 @@ class ReviewActions(ReadOnlyAdmin):
             except resolving.Refused as refusal:
                 refusals[str(refusal)] += 1
         if count:
-            self.message_user(request, f"{_counted(count)} {done}.", messages.SUCCESS)
+            self.message_user(request, f"{counted(count, 'candidate')} {done}.", messages.SUCCESS)
         for reason, times in refusals.most_common(REASONS_SHOWN):
-            self.message_user(request, f"{_counted(times)} left as before: {reason}", messages.WARNING)
+            self.message_user(request, f"{counted(times, 'candidate')} left as before: {reason}", messages.WARNING)
 
     def _chosen(self, request: HttpRequest, candidates: QuerySet[Candidate]) -> list[Candidate]:
         chosen = list(
@@ -164,10 +165,6 @@ def _seen(request: HttpRequest, candidate: Candidate) -> UUID | None:
 
 def _word(candidate: Candidate) -> str:
     return str(dict(Resolution.Outcome.choices).get(candidate.standing, "never merged"))
-
-
-def _counted(count: int) -> str:
-    return f"{count} candidate{'' if count == 1 else 's'}"
 
 
 class ReviewSettingInline(admin.StackedInline):

@@ -1,1 +1,3 @@
 """The project and its front."""
+
+__version__ = "0.1.0"

@@ -11,6 +11,7 @@ from django.conf import settings
 from coverage.importers.load import ChatReport, Report, import_paths
 from coverage.importers.records import Problem
 from coverage.models import Chat, Learner
+from coverage.words import counted
 from extraction import runs
 from extraction.models import Batch, Document, Resolution, Run
 from extraction.reconcile import recover_chat
@@ -89,7 +90,7 @@ def _extract(chats: list[dict[str, Any]], say: Step) -> Iterator[Batch]:
         recover_chat(UUID(chat["chat_id"]))
         run = request_run(UUID(chat["chat_id"]), Run.Mode.REST, settings.EXTRACTION_WORKER, enqueue=False)
         runs.execute(run.pk, on_batch=ended.append)
-        say(f"  {chat['title']}: {len(ended)} batch(es)")
+        say(f"  {chat['title']}: {counted(len(ended), 'batch', 'batches')}")
         yield from ended
 
 

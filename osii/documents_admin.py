@@ -11,7 +11,8 @@ from django.shortcuts import redirect
 from django.template.response import TemplateResponse
 
 from coverage.ids import new_id
-from extraction.admin import DocumentAdmin, counted
+from coverage.words import counted
+from extraction.admin import DocumentAdmin
 from extraction.documents.extractors import registry
 from extraction.documents.services import MAKE_PRIMARY, POLICY_LABELS, UPGRADE_LABEL
 from extraction.models import Document

@@ -20,7 +20,7 @@ from graphctx.embedding import EmbeddingError, active_space
 from graphctx.models import Instance, Proposition
 from graphctx.selection import check_budget, select
 from graphctx.steers import TOPIC_CHARACTERS
-from osii import links, propositions, tokens
+from osii import __version__, links, propositions, tokens
 from osii.api import shapes
 from osii.care.memory import watch
 from osii.library.requests import BadRequest
@@ -58,7 +58,7 @@ def learner_of(token: str) -> Learner:
 
 def build(token: str) -> MCPServer:
     """A server whose tools read the graph of the token's learner."""
-    server = MCPServer("osii", instructions=INSTRUCTIONS, log_level="WARNING")
+    server = MCPServer("osii", version=__version__, instructions=INSTRUCTIONS, log_level="WARNING")
     for tool in _tools(lambda: learner_of(token)):
         server.add_tool(tool, annotations=READ_ONLY)
     return server

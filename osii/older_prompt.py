@@ -4,6 +4,7 @@ from dataclasses import asdict
 from typing import Any
 from uuid import UUID
 
+from coverage.words import counted
 from extraction.prompts import chats_read_by_older
 from extraction.repair import Scope, preview_reread, request_reread
 
@@ -40,9 +41,12 @@ class OlderPrompt:
             return ["Nothing was extracted with an older prompt."]
         verb = "would be" if self._dry_run else "will be"
         lines = [
-            f"{self.data['messages']:,} message(s), {self.data['tokens']:,} tokens, in {len(self.chats):,} chat(s) were "
+            f"{counted(self.data['messages'], 'message')}, {counted(self.data['tokens'], 'token')}, in {counted(len(self.chats), 'chat')} "
+            f"{'was' if self.data['messages'] == 1 else 'were'} "
             f"extracted with an older prompt and {verb} read again."
         ]
         if not self._dry_run:
-            lines.append(f"{self.data['releases']:,} release(s) were appended to the ledger; nothing is deleted.")
+            lines.append(
+                f"{counted(self.data['releases'], 'release was', 'releases were')} appended to the ledger; nothing is deleted."
+            )
         return lines

@@ -4,6 +4,7 @@ import io
 from collections.abc import Iterator
 from typing import Any
 
+from coverage.words import counted
 from osii.library.progress import Progress
 from osii.waiting import eta_words, span
 
@@ -27,7 +28,7 @@ def planned(data: dict[str, Any]) -> Iterator[str]:
 def _plan(preview: dict[str, Any]) -> Iterator[str]:
     plan = preview["processing_plan"]
     yield (
-        f"{plan['matched_count']:,} documents, {preview['total_size']:,} bytes: {plan['eligible_count']:,} eligible, "
+        f"{counted(plan['matched_count'], 'document')}, {preview['total_size']:,} bytes: {plan['eligible_count']:,} eligible, "
         f"{plan['current_count']:,} current, {plan['blocked_count']:,} blocked"
     )
     yield _table(
@@ -60,7 +61,7 @@ def started(data: dict[str, Any]) -> Iterator[str]:
     """A run that was left to the workers."""
     yield from _plan(data["preview"])
     run = data["run"]
-    yield f"run {run['id']} is {run['status']}: {run['progress']['done']:,} of {run['progress']['total']:,} documents done"
+    yield f"run {run['id']} is {run['status']}: {run['progress']['done']:,} of {counted(run['progress']['total'], 'document')} done"
     yield "The workers do it; `manage.py process_library --status` shows how far it is."
 
 
@@ -100,7 +101,7 @@ def _left(run: dict[str, Any]) -> str:
 
 def line(found: Progress) -> str:
     """How far a run is, in a line."""
-    parts = [f"{found.done:,} of {found.total:,} documents done"]
+    parts = [f"{found.done:,} of {counted(found.total, 'document')} done"]
     if found.failed:
         parts.append(f"{found.failed:,} failed")
     if found.rate is not None:

@@ -10,6 +10,8 @@ from django.http import HttpRequest, HttpResponse
 from django.template.response import TemplateResponse
 from django.utils.cache import add_never_cache_headers
 
+from coverage.words import counted
+
 from . import tokens
 from .models import ApiToken
 
@@ -94,7 +96,5 @@ class ApiTokenAdmin(admin.ModelAdmin):
         for token in revoked:
             self.log_change(request, token, "Revoked.")
         count = len(revoked)
-        text = (
-            f"{count} token{'' if count == 1 else 's'} revoked." if count else "Nothing to revoke: they were already."
-        )
+        text = f"{counted(count, 'token')} revoked." if count else "Nothing to revoke: they were already."
         self.message_user(request, text, messages.SUCCESS if count else messages.INFO)

@@ -8,6 +8,7 @@ from uuid import UUID
 import redis
 
 from coverage.queueing import CHATS
+from coverage.words import counted
 from extraction import backfill
 from extraction.models import Run
 from extraction.spending import day_is_spent, money, not_held
@@ -102,11 +103,12 @@ def describe_use(use: dict[str, Any]) -> list[str]:
     if not use["requests"]:
         return []
     line = (
-        f"{use['requests']:,} request(s) to the model, {use['input_tokens']:,} tokens in, {use['output_tokens']:,} out: "
+        f"{counted(use['requests'], 'request')} to the model, {use['input_tokens']:,} tokens in, {use['output_tokens']:,} out: "
         + ("price not known" if use["cost"] is None else money(use["cost"]))
     )
     return [
-        line + (f", and {use['unpriced']:,} attempt(s) of unknown price" if use["unpriced"] and use["cost"] else "")
+        line
+        + (f", and {counted(use['unpriced'], 'attempt')} of unknown price" if use["unpriced"] and use["cost"] else "")
     ]
 
 

@@ -18,6 +18,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, BinaryIO
 
+from coverage.words import counted
+
 FORMAT, VERSION = "osii-backup", 1
 HEAD, DATABASE, MANIFEST = "osii-backup.json", "database.dump", "manifest.json"
 STORE, UPLOADS = "store", "uploads"
@@ -199,4 +201,6 @@ def _compare(path: Path, manifest: dict[str, Any], found: dict[str, Member]) -> 
     apart = sorted(name for name in wanted.keys() | found.keys() if wanted.get(name) != found.get(name))
     if apart or DATABASE not in found:
         what = ", ".join(repr(name) for name in apart[:3]) or "the database"
-        raise ArchiveError(f"{path} is damaged: {len(apart) or 1} file(s) differ from its manifest ({what})")
+        raise ArchiveError(
+            f"{path} is damaged: {counted(len(apart) or 1, 'file differs', 'files differ')} from its manifest ({what})"
+        )

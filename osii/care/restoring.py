@@ -22,6 +22,7 @@ from django.conf import settings
 from django.core.management import call_command
 from django.db import DatabaseError, connection
 
+from coverage.words import counted
 from osii import embedded, env
 
 from . import archive, marker, programs
@@ -54,7 +55,7 @@ def check(path: Path, *, progress: Callable[..., Any]) -> Contents:
     unknown = _unknown_migrations(contents.head)
     if unknown:
         raise RestoreRefused(
-            f"{path} was made by a newer OSII: it has {len(unknown)} migration(s) that this one lacks "
+            f"{path} was made by a newer OSII: it has {counted(len(unknown), 'migration')} that this one lacks "
             f"({', '.join(unknown[:3])}). Upgrade OSII first"
         )
     return contents

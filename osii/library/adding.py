@@ -14,6 +14,7 @@ from coverage.importers.load import ChatReport, import_paths
 from coverage.importers.records import Problem
 from coverage.importers.values import printable
 from coverage.models import Learner
+from coverage.words import counted
 from extraction.documents import routing, services
 from extraction.documents.chat_exports import chat_export
 from extraction.documents.errors import DocumentError, PrimaryMoved
@@ -78,7 +79,7 @@ class Adding:
         if problems:
             first = ", ".join(filter(None, (problems[0].position, problems[0].reason)))
             entry |= {"status": "failed", "reason": "chat_problems"}
-            entry["message"] = f"{len(problems):,} problem(s) in this chat export, the first: {printable(first)}"
+            entry["message"] = f"{counted(len(problems), 'problem')} in this chat export, the first: {printable(first)}"
         return entry
 
     def _check_new(self, document: Document) -> None:

@@ -9,6 +9,7 @@ from django.db.models.functions import Now
 from coverage.ids import new_id
 from coverage.models import Learner
 from coverage.services import get_or_create_learner
+from coverage.words import counted
 
 from . import intake_plan, plan, plan_sql
 from .jobs import top_up_on_commit
@@ -181,7 +182,7 @@ def _learner(request: Request) -> Learner | None:
 def _nothing(found: Plan) -> str:
     if not found.matched:
         return "no document is in this scope: nothing is eligible"
-    parts = [f"nothing is eligible among {found.matched:,} document(s)"]
+    parts = [f"nothing is eligible among {counted(found.matched, 'document')}"]
     for step in found.steps:
         told = [f"{count:,} current" for count in [step.count("current")] if count]
         told += [

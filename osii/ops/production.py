@@ -10,6 +10,7 @@ from django.contrib.auth import get_user_model
 from django.core import checks
 from django.db import DatabaseError
 
+from coverage.words import counted
 from osii import embedded, services
 from osii.care import backups
 from osii.health import Finding
@@ -40,7 +41,11 @@ def debug() -> Finding:
 
 def https() -> Finding:
     if settings.OSII_HTTPS:
-        return Finding("HTTPS", "ok", f"cookies and redirects for HTTPS alone, behind {settings.OSII_PROXIES} proxy(s)")
+        return Finding(
+            "HTTPS",
+            "ok",
+            f"cookies and redirects for HTTPS alone, behind {counted(settings.OSII_PROXIES, 'proxy', 'proxies')}",
+        )
     advice = "put a proxy with TLS in front, have it set X-Forwarded-Proto and X-Forwarded-For, and set OSII_HTTPS=1"
     return Finding("HTTPS", "fail", "off: passwords and tokens would travel in the clear", advice)
 
@@ -87,7 +92,9 @@ def deployment() -> Finding:
     if not told:
         return Finding("Deployment check", "ok", "no issue")
     names = "; ".join(f"{message.id}: {message.msg.split('. ')[0]}" for message in told[:MOST_TOLD])
-    return Finding("Deployment check", "warn", f"{len(told)} issue(s): {names}", "run manage.py check --deploy")
+    return Finding(
+        "Deployment check", "warn", f"{counted(len(told), 'issue')}: {names}", "run manage.py check --deploy"
+    )
 
 
 def backup() -> Finding:

@@ -10,6 +10,7 @@ from typing import Any
 from uuid import UUID
 
 from coverage.models import Message
+from coverage.words import counted
 from extraction.claims.language import detect_language
 from extraction.claims.segment import sentences
 from extraction.claims.words import content_words
@@ -72,7 +73,7 @@ def _acknowledged(steer: Steer | None) -> str:
     counts = [
         f"{levels.count(level)} {level.label if level else 'without a level'}" for level in ORDER if level in levels
     ]
-    what = f"{steer.count} thing{'' if steer.count == 1 else 's'}"
+    what = counted(steer.count, "thing")
     return f"I have just been told what you know about this: {what} ({', '.join(counts)}). So let us go on from there."
 
 

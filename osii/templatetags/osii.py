@@ -8,7 +8,7 @@ from urllib.parse import urlencode
 from uuid import UUID
 
 from django import template
-from django.contrib.humanize.templatetags.humanize import intcomma, naturaltime
+from django.contrib.humanize.templatetags.humanize import naturaltime
 from django.core.paginator import Page
 from django.templatetags.static import static
 from django.urls import reverse
@@ -16,12 +16,14 @@ from django.utils import timezone
 from django.utils.html import format_html
 from django.utils.safestring import SafeString
 
+from coverage.words import counted
 from extraction.models import Batch
 from extraction.prompts import is_older
 from extraction.spending import money
 from osii.library.incoming import uploads_root
 from osii.models import ProcessingRun
 from osii.web import activity_list, paging, review, strip
+from osii.web.documents.listing import type_name
 from osii.web.statuses import Status, status_of
 
 register = template.Library()
@@ -146,9 +148,21 @@ def was_uploaded(path: str) -> bool:
 
 
 @register.filter
+def media(mime: str) -> str:
+    """A media type as people call it."""
+    return type_name(mime)
+
+
+@register.filter
+def number(value: int, noun: str) -> str:
+    """A number with its noun: ``3|number:"chat"``; ``"batch,batches"`` where the plural is more than an s."""
+    return counted(value, *noun.split(","))
+
+
+@register.filter
 def tokens(value: int) -> str:
     """ "1 token", "1,240 tokens"."""
-    return f"{intcomma(value)} token{'' if value == 1 else 's'}"
+    return counted(value, "token")
 
 
 @register.filter
@@ -188,6 +202,15 @@ def nav_item(context: template.Context, name: str, icon_name: str, label: str) -
     }
 
 
+def _singular(nouns: str) -> str:
+    """Of what lists hold: ``chats``, ``batches``, ``activities``, ``pieces of evidence``."""
+    first, space, rest = nouns.partition(" of ")
+    for ending, one in (("ies", "y"), ("ches", "ch"), ("s", "")):
+        if first.endswith(ending):
+            return first.removesuffix(ending) + one + space + rest
+    return nouns
+
+
 @register.inclusion_tag("parts/pages.html", takes_context=True)
 def pages(
     context: template.Context, page: Page, noun: str, *, live: bool = False, name: str = "page"
@@ -201,6 +224,7 @@ def pages(
     return {
         "page": page,
         "noun": noun,
+        "forms": f"{_singular(noun)},{noun}",
         "live": live,
         "numbers": list(paginator.get_elided_page_range(page.number, on_each_side=2, on_ends=1)),
         "ellipsis": paginator.ELLIPSIS,

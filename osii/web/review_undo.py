@@ -2,6 +2,7 @@
 
 from django.contrib.auth.base_user import AbstractBaseUser
 
+from coverage.words import counted
 from extraction import resolving
 from extraction.models import Resolution
 from graphctx.models import Link
@@ -28,7 +29,7 @@ def effects(resolution: Resolution) -> list[str]:
     claim = _quoted(resolution.proposition.text)
     gone = resolving.brought_by(resolution.candidate, resolution.proposition_id)
     left = resolution.proposition.instances.filter(live=True).exclude(pk__in=[row.pk for row in gone]).count()
-    said = [f"{_counted(len(gone), 'piece')} of evidence {'is' if len(gone) == 1 else 'are'} withdrawn from {claim}."]
+    said = [f"{counted(len(gone), 'piece')} of evidence {'is' if len(gone) == 1 else 'are'} withdrawn from {claim}."]
     if not left:
         said.append(f"{claim} is left without evidence: no chat is offered it any more.")
     links = Link.objects.filter(resolution=resolution.pk, withdrawn_at=None).select_related("target")
@@ -43,7 +44,3 @@ def effects(resolution: Resolution) -> list[str]:
 def _quoted(text: str) -> str:
     """A claim inside a sentence: shortened, and without a stop of its own."""
     return f"“{text.rstrip('.') if len(text) <= SHOWN else text[: SHOWN - 1] + '…'}”"
-
-
-def _counted(count: int, noun: str) -> str:
-    return f"{count:,} {noun}{'' if count == 1 else 's'}"

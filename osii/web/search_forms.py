@@ -10,17 +10,8 @@ from extraction.documents.ids import is_file_id
 from osii.library.run_models import Collection
 from osii.library.search.find import HYBRID, LEXICAL, MAX_CHARACTERS, RESULTS, SEMANTIC
 
+from .documents.listing import TYPES, mimes
 from .forms import ANY, FilterForm
-
-TYPES = (
-    ("text/*", "text and Markdown"),
-    ("application/pdf", "PDF"),
-    ("text/html", "web page"),
-    ("application/vnd.openxmlformats*", "Word, PowerPoint, Excel"),
-    ("message/rfc822", "email"),
-    ("application/epub+zip", "EPUB"),
-    ("image/*", "image"),
-)
 
 
 class SearchForm(FilterForm):
@@ -33,7 +24,7 @@ class SearchForm(FilterForm):
         choices=[("", "both"), (LEXICAL, "words"), (SEMANTIC, "meaning")],
     )
     collection = forms.ModelChoiceField(Collection.objects.order_by(Lower("name")), required=False, empty_label="any")
-    type = forms.ChoiceField(required=False, choices=[ANY, *TYPES])
+    type = forms.ChoiceField(required=False, choices=[ANY, *((name, shown) for name, (shown, _) in TYPES.items())])
     folder = forms.CharField(required=False, max_length=4000)
     document = forms.CharField(required=False, max_length=120, widget=forms.HiddenInput)
     top = forms.TypedChoiceField(
@@ -65,7 +56,7 @@ class SearchForm(FilterForm):
             "learner": chosen["learner"].name if "learner" in chosen else None,
             "collection": str(chosen["collection"].pk) if "collection" in chosen else None,
             "folder": chosen.get("folder"),
-            "types": [chosen["type"]] if "type" in chosen else None,
+            "types": list(mimes(chosen["type"])) if "type" in chosen else None,
             "file_ids": [chosen["document"]] if "document" in chosen else None,
         }
         return {name: value for name, value in scope.items() if value}

@@ -37,17 +37,18 @@ def test_a_good_file(tmp_path: Path) -> None:
     out, error = run(path)
     assert error == ""
     assert out.splitlines()[1].split() == ["new", "2", "0", "0", "me", "First"]
-    assert out.splitlines()[-1] == ("Imported: 1 conversations (1 new); messages: 2 added, 0 changed, 0 unchanged.")
+    assert out.splitlines()[-2] == ("Imported: 1 conversation (1 new); messages: 2 added, 0 changed, 0 unchanged.")
+    assert out.splitlines()[-1].startswith("Next: `manage.py extract_chats --all --rest`")
     out, error = run(path)
     assert out.splitlines()[-1] == (
-        "Imported: 1 conversations (1 unchanged); messages: 0 added, 0 changed, 2 unchanged."
+        "Imported: 1 conversation (1 unchanged); messages: 0 added, 0 changed, 2 unchanged."
     )
 
 
 def test_problems_name_file_position_and_remedy_and_fail(tmp_path: Path) -> None:
     path = write(tmp_path / "a.json", [CHAT, BROKEN])
     out, error = run(path, tmp_path / "gone.json")
-    assert error == "2 problem(s); everything else was imported"
+    assert error == "2 problems; everything else was imported"
     assert f"  {path}, conversation 2 ('Sec ond'), message 2: the message has no list of parts → give it" in out
     assert f"  {tmp_path}/gone.json: does not exist → check the path" in out
     assert Message.objects.count() == 3
@@ -76,7 +77,7 @@ def test_json_is_one_object(tmp_path: Path) -> None:
 
 def test_dry_run_says_so_and_writes_nothing(tmp_path: Path) -> None:
     out, _ = run(write(tmp_path / "a.json", CHAT), "--dry-run")
-    assert "Would import: 1 conversations (1 new)" in out
+    assert "Would import: 1 conversation (1 new)" in out
     assert not Chat.objects.exists()
 
 
@@ -104,7 +105,7 @@ def test_long_lists_are_cut_with_a_count(tmp_path: Path) -> None:
     assert len(lines) < 110
     assert "… and 20 more conversations (--json lists them all)" in lines
     assert "  … and 10 more (--json lists them all)" in lines
-    assert error.startswith("60 problem(s)")
+    assert error.startswith("60 problems")
 
 
 def test_names_that_a_terminal_cannot_show(tmp_path: Path) -> None:

@@ -219,7 +219,7 @@ def test_the_command_stops_at_the_first_chat_and_says_how_many_are_left(serve: A
     endpoint = serve(OVERLOADED, probe=OVERLOADED)
     for number in range(3):
         factories.chat(tea(number))
-    with pytest.raises(CommandError, match=r"model endpoint unavailable: HTTP 503 .* \(3 chat\(s\) are left to read\)"):
+    with pytest.raises(CommandError, match=r"model endpoint unavailable: HTTP 503 .* \(3 chats are left to read\)"):
         call_command("extract_chats", "--all", "--rest", "--worker", "llm")
     assert Run.objects.count() == 1
     assert len(endpoint.received) == 3

@@ -45,7 +45,7 @@ def test_coverage_is_reset_after_a_confirmation(superuser, chats):
     assert "2 messages, 40 tokens" in asked
     assert releases() == 0
     done = act(superuser, Chat, "reset_coverage", *ids, confirmed="yes").text
-    assert "Coverage of 2 chat(s) is reset: 6 message(s) will be read again." in done
+    assert "Coverage of 2 chats is reset: 6 messages will be read again." in done
     assert releases() == 6
 
 
@@ -58,7 +58,7 @@ def test_knowledge_is_purged_after_a_choice(superuser, chats, choice, released):
     assert "Choose what becomes of coverage." in act(superuser, Chat, "purge_knowledge", *ids, confirmed="yes").text
     assert Instance.objects.count() == 2
     done = act(superuser, Chat, "purge_knowledge", *ids, confirmed="yes", coverage=choice).text
-    assert "Purged 2 chat(s): 2 piece(s) of evidence and 2 proposition(s) removed" in done
+    assert "Purged 2 chats: 2 pieces of evidence and 2 propositions removed" in done
     assert (Proposition.objects.count(), releases()) == (0, released)
 
 
@@ -66,7 +66,7 @@ def test_a_chat_that_is_being_read_is_left_and_the_others_are_not(superuser, cha
     rows.run(chats[0], "running")
     done = act(superuser, Chat, "purge_knowledge", *[c.pk for c in chats], confirmed="yes", coverage="keep").text
     assert "One: nothing was removed; a run reads this chat just now" in done
-    assert "Purged 1 chat(s)" in done
+    assert "Purged 1 chat:" in done
     assert [row.chat for row in Instance.objects.all()] == [chats[0]]
 
 

@@ -152,7 +152,7 @@ def test_a_failed_run_fails_the_command(monkeypatch: pytest.MonkeyPatch) -> None
         return True
 
     monkeypatch.setattr("osii.management.commands.extract_chats.wait_for", wait)
-    with pytest.raises(CommandError, match=r"2 run\(s\) failed"):
+    with pytest.raises(CommandError, match=r"2 runs failed"):
         call("--all", "--rest", "--queue", "--wait")
 
 
@@ -165,7 +165,7 @@ def test_in_process_the_daily_cap_ends_the_command(settings: Any) -> None:
     settings.EXTRACTION_TOKENS_PER_DAY = 10
     for number in range(3):
         talk(number)
-    with pytest.raises(CommandError, match=r"EXTRACTION_TOKENS_PER_DAY is 10; 2 chat\(s\) are left"):
+    with pytest.raises(CommandError, match=r"EXTRACTION_TOKENS_PER_DAY is 10; 2 chats are left"):
         call("--all", "--rest")
     assert Batch.objects.count() == 1
 

@@ -91,7 +91,7 @@ def test_parked_batches_end_the_command_with_an_error(monkeypatch: pytest.Monkey
 
     monkeypatch.setattr(RulesWorker, "run", broken)
     factories.chat(*TALK)
-    with pytest.raises(CommandError, match=r"1 chat\(s\) ended with parked batches"):
+    with pytest.raises(CommandError, match=r"1 chat ended with parked batches"):
         call("extract_chats", "--all", "--rest")
     assert Batch.objects.get().status == Batch.Status.PARKED
 

@@ -2,6 +2,7 @@
 
 import asyncio
 import sys
+import tomllib
 from typing import Any
 
 import pytest
@@ -58,9 +59,11 @@ def refusal(token: str, tool: str, **arguments: Any) -> str:
 def test_it_offers_reading_tools_only(token: str) -> None:
     async def ask() -> Any:
         async with Client(mcp_server.build(token)) as client:
-            return (await client.list_tools()).tools
+            return (await client.list_tools()).tools, client.server_info
 
-    offered = asyncio.run(ask())
+    offered, server = asyncio.run(ask())
+    project = tomllib.loads((settings.BASE_DIR / "pyproject.toml").read_text())["project"]
+    assert (server.name, server.version) == ("osii", project["version"])
     assert {tool.name for tool in offered} == TOOLS
     assert all(tool.annotations.read_only_hint for tool in offered)
 

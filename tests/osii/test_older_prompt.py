@@ -77,10 +77,8 @@ def test_the_command_looks_releases_and_reads_only_these_chats(outdated: Chat, c
     assert not CoverageEntry.objects.filter(kind="release").exists()
     call_command("extract_chats", "--all", "--older-prompt")
     said = capsys.readouterr()
-    assert (
-        "2 message(s), 20 tokens, in 1 chat(s) were extracted with an older prompt and will be read again" in said.err
-    )
-    assert "2 release(s) were appended to the ledger" in said.err
+    assert "2 messages, 20 tokens, in 1 chat were extracted with an older prompt and will be read again" in said.err
+    assert "2 releases were appended to the ledger" in said.err
     assert (states(outdated), states(unread)) == (["covered", "covered"], ["uncovered"])
     assert Batch.objects.filter(chat=outdated, prompt_version="rules-next").count() == 1
     call_command("extract_chats", "--all", "--older-prompt")

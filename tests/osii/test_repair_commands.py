@@ -29,9 +29,9 @@ def test_reading_again(chat: Chat) -> None:
     name = str(chat.pk)
     planned = call_json("reread_chat", "--chat", name, "--from", "2", "--dry-run")
     assert (planned["messages"], planned["tokens"], planned["dry_run"], releases()) == (2, 40, True, 0)
-    assert "1 message(s), 20 tokens, will be read again" in call("reread_chat", "--chat", name, "--message", "m1")
+    assert "1 message, 20 tokens, will be read again" in call("reread_chat", "--chat", name, "--message", "m1")
     assert call_json("reread_chat", "--chat", name)["releases"] == releases() - 1 == 2
-    assert "3 message(s) wait to be read anyway" in call("reread_chat", "--chat", name)
+    assert "3 messages wait to be read anyway" in call("reread_chat", "--chat", name)
     uncovered = {row["state"] for row in call_json("coverage_report", "--chat", name)["messages"]}
     assert uncovered == {"reopened"}
 
@@ -44,7 +44,7 @@ def test_purging(chat: Chat) -> None:
     assert Proposition.objects.count() == 1
     assert "Coverage is kept" in call("purge_chat", "--chat", name, "--coverage", "keep")
     assert (Proposition.objects.count(), Instance.objects.count(), releases()) == (0, 0, 0)
-    assert "Coverage is reset: 3 message(s)" in call("purge_chat", "--chat", name, "--coverage", "reset")
+    assert "Coverage is reset: 3 messages" in call("purge_chat", "--chat", name, "--coverage", "reset")
     assert releases() == 3
 
 

@@ -13,6 +13,7 @@ from django.db import InterfaceError, OperationalError, close_old_connections
 
 from coverage.models import Learner
 from coverage.view import MalformedParts, check_storable
+from coverage.words import counted
 from extraction.documents import services
 from extraction.documents.errors import StoreError
 from extraction.documents.extractors import registry
@@ -99,7 +100,7 @@ class Command(OsiiCommand):
             added = counts["added"] + counts["replaces"]
             were = "would be" if options["dry_run"] else "was" if added == 1 else "were"
             done = f"; {added:,} {were} added" if added else ""
-            self.fail(f"{counts['failed']:,} of {len(entries):,} files failed{done}")
+            self.fail(f"{counts['failed']:,} of {counted(len(entries), 'file')} failed{done}")
 
     def _watch(self, adding: Adding, store: Store, options: dict[str, Any]) -> None:
         """Add what is there and what comes, a line each; ends with exit status 0 when it is told to stop."""

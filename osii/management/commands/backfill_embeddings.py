@@ -5,6 +5,7 @@ from typing import Any
 from django.conf import settings
 from django.core.management.base import CommandParser
 
+from coverage.words import counted
 from graphctx import approximate
 from graphctx.embedders import REGISTRY, EmbedderSpec, EmbeddingError
 from graphctx.embedding import active_space, get_embedder, space_of
@@ -136,7 +137,7 @@ def _render_old(data: dict[str, Any]) -> list[str]:
 
 
 def _count(number: int) -> str:
-    return f"{number:,} proposition{'' if number == 1 else 's'}"
+    return counted(number, "proposition")
 
 
 def _render(data: dict[str, Any]) -> list[str]:

@@ -2,6 +2,7 @@
 
 from typing import Any
 
+from coverage.words import counted
 from osii.console import Command as OsiiCommand
 from osii.invariants import ROOMS, violations
 
@@ -15,7 +16,7 @@ class Command(OsiiCommand):
         count = sum(len(lines) for lines in found.values())
         self.result({"violations": found, "count": count}, _render)
         if count:
-            self.fail(f"{count} invariant(s) violated")
+            self.fail(f"{counted(count, 'invariant')} violated")
 
 
 def _render(data: dict[str, Any]) -> list[str]:

@@ -7,6 +7,7 @@ from django.core.management.base import CommandParser
 
 from coverage.models import GRAPH_CONTEXT_DEFAULT, GRAPH_CONTEXT_MAX_TOKENS, GRAPH_CONTEXT_STEP, Learner
 from coverage.view import MalformedParts, check_storable
+from coverage.words import counted
 from graphctx.embedding import EmbeddingError, active_space, get_embedder
 from graphctx.selection import Selection, check_budget, select
 from graphctx.vectors import missing_vectors
@@ -91,7 +92,7 @@ def _names() -> str:
 def _render(data: dict[str, Any], selection: Selection, learner: Learner) -> list[str]:
     if data["count"]:
         lines = [data["block"], ""]
-        count = f"{data['count']} proposition{'' if data['count'] == 1 else 's'}"
+        count = counted(data["count"], "proposition")
         lines.append(f"{count}, {data['tokens']:,} of {data['budget']:,} tokens, for {learner.name}")
     else:
         lines = [f"No context for {learner.name}: {selection.reason}."]

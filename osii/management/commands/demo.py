@@ -2,6 +2,7 @@
 
 from typing import Any
 
+from coverage.words import counted
 from graphctx.embedding import EmbeddingError
 from osii.console import Command as OsiiCommand
 from osii.demo import run_demo
@@ -68,9 +69,13 @@ def _extraction(data: dict[str, Any]) -> list[str]:
         f"{work['propositions_new']} new propositions, {work['propositions_known']} more evidence for known ones."
     )
     if work["batches_that_found_nothing"]:
-        lines.append(f"{work['batches_that_found_nothing']} batch(es) found nothing to keep, and said why.")
+        lines.append(
+            f"{counted(work['batches_that_found_nothing'], 'batch', 'batches')} found nothing to keep, and said why."
+        )
     if work["failed_batches"]:
-        lines.append(f"{work['failed_batches']} batch(es) failed; coverage_report shows which messages are parked.")
+        lines.append(
+            f"{counted(work['failed_batches'], 'batch', 'batches')} failed; coverage_report shows which messages are parked."
+        )
     return lines
 
 
@@ -125,7 +130,10 @@ def _processing(work: dict[str, Any]) -> list[str]:
     lines += [f"  failed: {one['file']}: {one['error']}" for one in work["failed"]]
     for row in work["results"]:
         claims = sum(row.get("claims", {}).values())
-        told = [f"{row.get('chunks', 0)} chunks", *([f"{claims} claims read into the graph"] if claims else [])]
+        told = [
+            counted(row.get("chunks", 0), "chunk"),
+            *([f"{counted(claims, 'claim')} read into the graph"] if claims else []),
+        ]
         lines.append(f"{row['file']}: {', '.join(told)}; {', '.join(row.get('keywords', []))}")
         if row.get("summary"):
             lines.append(f"    “{_short(row['summary'])}”")
@@ -145,7 +153,7 @@ def _search(found: dict[str, Any]) -> list[str]:
 def _context(context: dict[str, Any]) -> list[str]:
     return [
         *_title(f"Context for a new chat: “{context['topic']}”"),
-        f"{context['count']} propositions, {context['tokens']:,} of {context['budget']:,} tokens",
+        f"{counted(context['count'], 'proposition')}, {context['tokens']:,} of {context['budget']:,} tokens",
         *[
             f"  {item['similarity']:.2f}  {item['tokens']:>3} tokens  {(item['level'] or 'no level').replace('_', ' '):<15}  {item['text']}"
             for item in context["items"]

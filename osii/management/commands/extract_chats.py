@@ -9,6 +9,7 @@ from django.conf import settings
 from django.core.management.base import CommandParser
 
 from coverage.models import Chat
+from coverage.words import counted
 from extraction import backfill, runs
 from extraction.models import Batch, ModelUse, Run
 from extraction.reconcile import recover_chat
@@ -95,7 +96,7 @@ class Command(OsiiCommand):
                     requested += found
                     advance(looked_at)
         made = sum(row.made for row in requested)
-        self.note(f"{made:,} run(s) requested, {len(requested) - made:,} joined that were active already")
+        self.note(f"{counted(made, 'run')} requested, {len(requested) - made:,} joined that were active already")
         if stopping := sum(bool(row.run.following) for row in requested):
             self.note(f"{stopping:,} of these were told to stop; another run of the chat starts when one has")
         run_ids = [row.run.pk for row in requested]
@@ -113,7 +114,9 @@ class Command(OsiiCommand):
         took = time.monotonic() - began if finished else None
         self.result(data, lambda shown: describe_totals(shown, took) + describe_use(shown["use"]))
         if finished and totals["failed"]:
-            self.fail(f"{totals['failed']:,} run(s) failed; their chats are listed under “needs you” on the home page")
+            self.fail(
+                f"{counted(totals['failed'], 'run')} failed; their chats are listed under “needs you” on the home page"
+            )
 
     def _here(self, chosen: list[UUID] | None, mode: str, worker: str, model: str) -> None:
         chats = self._chats(chosen, mode)
@@ -125,13 +128,15 @@ class Command(OsiiCommand):
                 if _worker_failed(results[-1]) or day_is_spent(worker):
                     break
         self.result({"chats": results, "totals": _totals(results)}, _render)
-        left = f"{len(chats) - len(results)} chat(s) are left to read"
+        left = f"{counted(len(chats) - len(results), 'chat is', 'chats are')} left to read"
         bad = [row for row in results if row["status"] == Run.Status.FAILED]
         if bad and _worker_failed(bad[-1]):
-            self.fail(f"{bad[-1]['error']} ({len(chats) - len(results) + 1} chat(s) are left to read)")
+            self.fail(
+                f"{bad[-1]['error']} ({counted(len(chats) - len(results) + 1, 'chat is', 'chats are')} left to read)"
+            )
         if bad:
             self.fail(
-                f"{len(bad)} chat(s) ended with parked batches; see them on their chat pages, then retry with --rest"
+                f"{counted(len(bad), 'chat')} ended with parked batches; see them on their chat pages, then retry with --rest"
             )
         if results and (len(results) < len(chats) or results[-1]["status"] == Run.Status.QUEUED):
             self.fail(f"{day_is_spent()}; {left}")

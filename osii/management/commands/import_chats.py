@@ -17,6 +17,7 @@ from coverage.importers.records import MAX_LEARNER, Problem, Skipped, shorten
 from coverage.importers.sources import Given, spooled
 from coverage.importers.values import printable
 from coverage.view import MalformedParts, check_storable
+from coverage.words import counted
 from osii.console import Command as OsiiCommand
 from osii.imports.jobs import is_read_now
 
@@ -65,7 +66,7 @@ class Command(OsiiCommand):
         self.result(data, _render)
         if data["problems"]:
             done = "would be imported" if options["dry_run"] else "was imported"
-            self.fail(f"{len(data['problems']):,} problem(s); everything else {done}")
+            self.fail(f"{counted(len(data['problems']), 'problem')}; everything else {done}")
 
     def _with_standard_input(self, paths: list[str], stack: ExitStack) -> list[Given]:
         """The paths, with what comes in on standard input in the place of "-"."""
@@ -149,11 +150,11 @@ def _problem(problem: Problem) -> dict[str, str]:
 
 def _totals(data: dict[str, Any]) -> dict[str, Any]:
     chats, checkpoints = data["conversations"], data["checkpoints"]
-    counted = ("added", "changed", "moved", "unchanged", "left")
+    names = ("added", "changed", "moved", "unchanged", "left")
     return {
         "conversations": len(chats),
         "states": dict(Counter(chat["state"] for chat in chats)),
-        "messages": {name: sum(chat[name] for chat in chats) for name in counted},
+        "messages": {name: sum(chat[name] for chat in chats) for name in names},
         "checkpoints": dict(Counter(row["state"] for row in checkpoints)),
         "covered": {name: sum(row[name] for row in checkpoints) for name in ("messages", "tokens")},
         "problems": len(data["problems"]),
@@ -168,15 +169,18 @@ def _render(data: dict[str, Any]) -> Iterator[str]:
         yield (
             f"{chat['state']:<9} {chat['added']:>7,} {chat['changed']:>7,} {chat['moved'] + chat['unchanged']:>7,}  "
             f"{shorten(chat['learner'], 16):<16}  {shorten(chat['title']) or chat['position']}"
-            + (f"  ({chat['problems']} problem(s))" if chat["problems"] else "")
+            + (f"  ({counted(chat['problems'], 'problem')})" if chat["problems"] else "")
         )
     if len(chats) > _SHOWN_CHATS:
-        yield f"… and {len(chats) - _SHOWN_CHATS:,} more conversations (--json lists them all)"
+        yield f"… and {counted(len(chats) - _SHOWN_CHATS, 'more conversation')} (--json lists them all)"
     yield from _render_checkpoints(data["checkpoints"])
     yield from _render_problems(data["problems"])
     if data["skipped_files"]:
-        yield f"{len(data['skipped_files']):,} file(s) hold no chats and were passed over."
+        yield f"{counted(len(data['skipped_files']), 'file')} without chats passed over."
     yield _summary(data)
+    messages = data["totals"]["messages"]
+    if not data["dry_run"] and (messages["added"] or messages["changed"]):
+        yield "Next: `manage.py extract_chats --all --rest` reads what is not read yet; `manage.py coverage_report` shows it."
 
 
 def _render_checkpoints(rows: list[dict[str, Any]]) -> Iterator[str]:
@@ -187,7 +191,7 @@ def _render_checkpoints(rows: list[dict[str, Any]]) -> Iterator[str]:
         title = shorten(row["title"]) or shorten(row["external_id"])
         yield f"{row['messages']:>8,} {row['tokens']:>9,}  {moment:<20}  {row['state']:<8}  {title}"
     if len(rows) > _SHOWN_CHATS:
-        yield f"… and {len(rows) - _SHOWN_CHATS:,} more checkpoints (--json lists them all)"
+        yield f"… and {counted(len(rows) - _SHOWN_CHATS, 'more checkpoint')} (--json lists them all)"
 
 
 def _render_problems(problems: list[dict[str, str]]) -> Iterator[str]:
@@ -208,9 +212,9 @@ def _summary(data: dict[str, Any]) -> str:
     more += f", {messages['left']:,} left the transcript" if messages["left"] else ""
     covered = totals["covered"]
     if data["checkpoints"]:
-        more += f"; covered by checkpoints: {covered['messages']:,} messages, {covered['tokens']:,} tokens"
+        more += f"; covered by checkpoints: {counted(covered['messages'], 'message')}, {counted(covered['tokens'], 'token')}"
     prefix = "Would import" if data["dry_run"] else "Imported"
     return (
-        f"{prefix}: {totals['conversations']:,} conversations{f' ({states})' if states else ''}; messages: "
+        f"{prefix}: {counted(totals['conversations'], 'conversation')}{f' ({states})' if states else ''}; messages: "
         f"{messages['added']:,} added, {messages['changed']:,} changed, {messages['unchanged']:,} unchanged{more}."
     )

@@ -10,6 +10,7 @@ import redis
 from django.core.management.base import CommandParser
 
 from coverage.queueing import LIBRARY
+from coverage.words import counted
 from extraction.documents.extractors.registry import AUTO
 from extraction.documents.services import MAKE_PRIMARY, POLICIES
 from osii import health, processing_table, services
@@ -92,7 +93,7 @@ class Command(OsiiCommand):
         self.result(data, processing_table.ended if finished else processing_table.started)
         if finished and found.failed:
             self.fail(
-                f"{found.failed:,} of {found.total:,} documents failed (process_library --resume {run.pk} tries them again)"
+                f"{found.failed:,} of {counted(found.total, 'document')} failed (process_library --resume {run.pk} tries them again)"
             )
 
     def _request(self, options: dict[str, Any]) -> Request:
@@ -161,7 +162,9 @@ class Command(OsiiCommand):
         run.refresh_from_db()
         if not run.active:
             self.fail(f"run {run.pk} has {run.status}, and none of its documents failed: nothing is left to do")
-        self.note(f"Going on with run {run.pk}" + (f"; {again:,} failed document(s) are tried again" if again else ""))
+        self.note(
+            f"Going on with run {run.pk}" + (f"; {counted(again, 'failed document')} to try again" if again else "")
+        )
         jobs.top_up(run.pk)
         return run
 

@@ -5,6 +5,7 @@ from typing import Any
 
 from django.core.management.base import CommandParser
 
+from coverage.words import counted
 from extraction.repair import COVERAGE_CHOICES, KEEP, preview_purge, purge_chat
 from osii.chats import find_chat
 from osii.console import Command as OsiiCommand
@@ -42,8 +43,8 @@ class Command(OsiiCommand):
 def _render(data: dict[str, Any]) -> list[str]:
     fate, dry = data["propositions"], data["dry_run"]
     lines = [
-        f"{'Would remove' if dry else 'Removed'} {data['instances']} piece(s) of evidence and {fate['removed']} "
-        f"proposition(s); {fate['kept']} stand on other evidence, {fate['out_of_retrieval']} have none that is live, "
+        f"{'Would remove' if dry else 'Removed'} {counted(data['instances'], 'piece')} of evidence and "
+        f"{counted(fate['removed'], 'proposition')}; {fate['kept']} stand on other evidence, {fate['out_of_retrieval']} have none that is live, "
         f"{fate['forgotten']} forgotten stay forgotten."
     ]
     if data["reread"] is None:
@@ -53,7 +54,7 @@ def _render(data: dict[str, Any]) -> list[str]:
     else:
         verb = "would be" if dry else "is"
         lines.append(
-            f"Coverage {verb} reset: {data['reread']['messages']} message(s), {data['reread']['tokens']:,} tokens, "
-            "wait for the next run."
+            f"Coverage {verb} reset: {counted(data['reread']['messages'], 'message')}, {counted(data['reread']['tokens'], 'token')}, to be read "
+            "by the next run."
         )
     return lines

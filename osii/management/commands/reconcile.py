@@ -7,6 +7,7 @@ from django.core.management.base import CommandParser
 from django.db import close_old_connections
 
 from coverage import summaries
+from coverage.words import counted
 from extraction.documents import services as documents
 from extraction.models import Document
 from extraction.reconcile import reconcile_runs
@@ -53,7 +54,7 @@ class Command(OsiiCommand):
         left = [row for row in store if not row.healed]
         if left and not options["dry_run"]:
             self.fail(
-                f"{len(left)} disagreement(s) between store and database could not be healed; they are listed above"
+                f"{counted(len(left), 'disagreement')} between store and database could not be healed; they are listed above"
             )
 
     def _loop(self, seconds: float) -> None:

@@ -5,6 +5,7 @@ from typing import Any
 from django.core.management.base import CommandParser
 
 from coverage.view import MalformedParts, check_storable
+from coverage.words import counted
 from extraction.documents import services
 from extraction.documents.errors import DocumentError, UnknownDocument
 from extraction.documents.ids import check_file_id
@@ -38,7 +39,7 @@ class Command(OsiiCommand):
                     removal = services.remove_document(document.pk, command_actor(), options["reason"])
                     done.append({"file_id": removal.file_id, "filename": removal.filename, "counts": removal.counts})
         except (DocumentError, MalformedParts) as error:
-            self.fail(f"{error}" + (f" ({len(done):,} document(s) were removed before)" if done else ""))
+            self.fail(f"{error}" + (f" ({counted(len(done), 'document')} removed before)" if done else ""))
         self.result({"dry_run": options["dry_run"], "documents": done}, _render)
 
     def _find(self, file_id: str) -> Document:

@@ -5,6 +5,7 @@ from typing import Any
 
 from django.core.management.base import CommandParser
 
+from coverage.words import counted
 from extraction.repair import Scope, preview_reread, request_reread
 from osii.chats import find_chat
 from osii.console import Command as OsiiCommand
@@ -36,12 +37,18 @@ class Command(OsiiCommand):
 
 def _render(data: dict[str, Any]) -> list[str]:
     if not data["releases"]:
-        waiting = f" {data['waiting']} message(s) wait to be read anyway." if data["waiting"] else ""
+        waiting = (
+            f" {counted(data['waiting'], 'message waits', 'messages wait')} to be read anyway."
+            if data["waiting"]
+            else ""
+        )
         return [f"Nothing to release: none of this is covered.{waiting}"]
     verb = "would be" if data["dry_run"] else "will be"
-    lines = [f"{data['messages']} message(s), {data['tokens']:,} tokens, {verb} read again by the next run."]
+    lines = [
+        f"{counted(data['messages'], 'message')}, {counted(data['tokens'], 'token')}, {verb} read again by the next run."
+    ]
     if data["copies"]:
         lines.append(f"{data['copies']} of them are copies, outside what you named: equal messages open together.")
     if not data["dry_run"]:
-        lines.append(f"{data['releases']} line(s) were appended to the ledger.")
+        lines.append(f"{counted(data['releases'], 'line was', 'lines were')} appended to the ledger.")
     return lines

@@ -8,6 +8,7 @@ from django.core.management.base import CommandParser
 from django.utils import timezone
 
 from coverage.view import MalformedParts, check_storable
+from coverage.words import counted
 from extraction.documents import retention
 from extraction.documents.errors import DocumentError
 from extraction.documents.ids import check_file_id
@@ -47,7 +48,7 @@ class Command(OsiiCommand):
                         advance(1)
         except (DocumentError, MalformedParts) as error:
             done = len(data["removals"])
-            self.fail(f"{error}" + (f" ({done:,} document(s) were cleaned up before)" if done else ""))
+            self.fail(f"{error}" + (f" ({counted(done, 'document')} cleaned up before)" if done else ""))
         self.result(data, _render)
 
     def _rule(self, options: dict[str, Any]) -> retention.Rule:
@@ -75,6 +76,6 @@ def _render(data: dict[str, Any]) -> Iterator[str]:
     size = sum(row["size_bytes"] for row in going)
     documents = len({row["file_id"] for row in going})
     yield (
-        f"{'Would remove' if data['dry_run'] else 'Removed'} {len(going):,} version(s) of {documents:,} document(s), "
+        f"{'Would remove' if data['dry_run'] else 'Removed'} {counted(len(going), 'version')} of {counted(documents, 'document')}, "
         f"{size:,} bytes; {len(data['versions']) - len(going):,} stay."
     )

@@ -43,6 +43,11 @@ def mimes(kind: str) -> tuple[str, ...]:
     return TYPES[kind][1] if kind in TYPES else ()
 
 
+def type_name(mime: str) -> str:
+    """What people call this media type; the type itself where there is no word for it."""
+    return next((shown for shown, known in TYPES.values() if mime in known), mime)
+
+
 def listed_documents(
     *,
     q: str = "",

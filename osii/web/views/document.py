@@ -4,13 +4,13 @@ from collections.abc import Callable
 from typing import Any
 
 from django.contrib import messages
-from django.contrib.humanize.templatetags.humanize import intcomma
 from django.http import HttpResponse, HttpResponseBase
 from django.shortcuts import redirect, render
 from django.urls import reverse
 from django.utils.html import format_html
 from django.views.decorators.http import require_POST, require_safe
 
+from coverage.words import counted
 from extraction.documents.errors import DocumentError
 from extraction.documents.services import promote, rollback
 from extraction.models import Document, DocumentSource, ExtractionVersion
@@ -129,7 +129,7 @@ def _moved(before: Document, extraction_id: str) -> str:
     if not count or before.primary_id == extraction_id:
         return f"{extraction_id} is in force now."
     plan = f"{reverse('intake-process')}?{query}"
-    words = f"{intcomma(count)} output{'' if count == 1 else 's'} made of the version before"
+    words = f"{counted(count, 'output')} made of the version before"
     return format_html(
         '{} is in force now. {} {} stale. <a href="{}">Make what is missing anew…</a>',
         extraction_id,

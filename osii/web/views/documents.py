@@ -9,6 +9,7 @@ from django.shortcuts import redirect
 from django.urls import reverse
 from django.views.decorators.http import require_POST, require_safe
 
+from coverage.words import counted
 from osii.models import Collection
 from osii.web.access import PageRequest, staff_page
 from osii.web.documents import membership, selection
@@ -63,10 +64,10 @@ def documents_bulk(request: PageRequest) -> HttpResponse:
     collection = form.cleaned_data["collection"]
     if action == "add":
         count = membership.add(collection, selection.chosen(request.POST))
-        messages.success(request, f"{count:,} document{'' if count == 1 else 's'} added to “{collection.name}”.")
+        messages.success(request, f"{counted(count, 'document')} added to “{collection.name}”.")
     else:
         count = membership.remove(collection, selection.chosen(request.POST))
-        messages.success(request, f"{count:,} document{'' if count == 1 else 's'} taken out of “{collection.name}”.")
+        messages.success(request, f"{counted(count, 'document')} taken out of “{collection.name}”.")
     return _back(request)
 
 

@@ -11,6 +11,7 @@ from django.views.decorators.csrf import csrf_exempt, csrf_protect
 from django.views.decorators.http import require_http_methods, require_POST, require_safe
 
 from coverage.ids import new_id
+from coverage.words import counted
 from extraction.models import Run
 from osii.imports import services, uploads
 from osii.models import ChatImport
@@ -150,7 +151,7 @@ def import_extract(request: PageRequest, import_id: UUID) -> HttpResponse:
     made, joined = services.request_reading(row, mode)
     if made or joined:
         more = f" {joined:,} more were active already." if joined else ""
-        messages.success(request, f"{made:,} run{'' if made == 1 else 's'} requested.{more}")
+        messages.success(request, f"{counted(made, 'run')} requested.{more}")
     elif mode == Run.Mode.DUE:
         messages.info(
             request, "None of these chats has enough unread text yet. “Extract all of it” reads what there is."

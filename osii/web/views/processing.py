@@ -10,6 +10,7 @@ from django.shortcuts import get_object_or_404, redirect, render
 from django.urls import reverse
 from django.views.decorators.http import require_POST, require_safe
 
+from coverage.words import counted
 from osii.library import runs
 from osii.models import ProcessingItem, ProcessingRun
 from osii.web.access import PageRequest, staff_action, staff_page
@@ -69,7 +70,7 @@ def _acknowledge(run_id: UUID, by: str) -> str:
 
 def _retry(run_id: UUID, _: str) -> str:
     count = runs.retry(run_id)
-    return f"{count:,} failed document{'' if count == 1 else 's'} queued again." if count else ""
+    return f"{counted(count, 'failed document')} queued again." if count else ""
 
 
 ACTIONS: dict[str, Callable[[UUID, str], str]] = {

@@ -6,6 +6,7 @@ from django.shortcuts import redirect, render
 from django.urls import reverse
 from django.views.decorators.http import require_http_methods
 
+from coverage.words import counted
 from extraction.documents import retention
 from extraction.documents.errors import DocumentError
 from extraction.documents.services import remove_document, remove_versions
@@ -13,7 +14,6 @@ from extraction.models import Document
 from osii.library import removing
 from osii.web.access import PageRequest, get_document, staff_action
 from osii.web.removal_forms import CleanUpForm, OldVersionsForm, RemoveForm
-from osii.words import counted
 
 REMOVE = "extraction.delete_document"
 CLEAN_UP = "extraction.delete_extractionversion"

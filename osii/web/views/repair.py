@@ -8,6 +8,7 @@ from django.http import HttpResponse
 from django.shortcuts import redirect, render
 from django.views.decorators.http import require_http_methods
 
+from coverage.words import counted
 from extraction.repair import RESET, Purge, Reread, preview_purge, preview_reread, purge_chat, request_reread
 from osii.web.access import PageRequest, get_chat, staff_action
 from osii.web.forms import PurgeForm, RereadForm
@@ -41,7 +42,7 @@ def _say_reread(request: PageRequest, effect: Reread) -> None:
     if effect.releases:
         messages.success(
             request,
-            f"{_counted(effect.messages, 'message')}, {effect.tokens:,} tokens, will be read again by the next run.",
+            f"{counted(effect.messages, 'message')}, {effect.tokens:,} tokens, will be read again by the next run.",
         )
     else:
         messages.info(request, "Nothing was released: none of these messages is covered.")
@@ -77,14 +78,10 @@ def chat_purge(request: PageRequest, chat_id: UUID) -> HttpResponse:
 
 def _say_purge(request: PageRequest, effect: Purge, coverage: str) -> None:
     removed = (
-        f"Removed {_counted(effect.instances, 'piece')} of evidence and {_counted(effect.fate.removed, 'proposition')}."
+        f"Removed {counted(effect.instances, 'piece')} of evidence and {counted(effect.fate.removed, 'proposition')}."
     )
     if coverage == RESET:
-        then = f"Coverage is reset: the next run reads {_counted(effect.reread.messages, 'message')} again."
+        then = f"Coverage is reset: the next run reads {counted(effect.reread.messages, 'message')} again."
     else:
         then = "Coverage is kept: nothing of this chat is read again until it changes or you ask for it."
     messages.success(request, f"{removed} {then}")
-
-
-def _counted(count: int, noun: str) -> str:
-    return f"{count:,} {noun}{'' if count == 1 else 's'}"

@@ -152,7 +152,7 @@ def test_a_type_that_no_extractor_reads_is_not_stored(store, write, options):
     path = write("sub/clip.mp4", b"\0\0\0\x18ftypmp42")
     line = f"{path}  (no_extractor: no extractor reads video/mp4)"
     out, error = run("add_files", path, *options)
-    assert (out.splitlines()[0], error) == (f"failed    {line}", "1 of 1 files failed")
+    assert (out.splitlines()[0], error) == (f"failed    {line}", "1 of 1 file failed")
     out, error = run("add_files", path.parent, *options)
     assert (out.splitlines()[0], error) == (f"skipped   {line}", "")
     assert not Document.objects.exists()
@@ -173,7 +173,7 @@ def test_the_store_itself_is_one_failure(store, write):
             f"failed    {folder}  (inside_store: the folder belongs to the document store itself)",
             "1 failed",
         ]
-        assert error == "1 of 1 files failed"
+        assert error == "1 of 1 file failed"
 
 
 def test_reconcile_says_what_it_does_and_would_do(store, write):
@@ -187,7 +187,7 @@ def test_reconcile_says_what_it_does_and_would_do(store, write):
     assert run("reconcile", "--dry-run") == (f"{lost}\nstore: would heal: {healed}\n", "")
     out, error = run("reconcile")
     assert out.splitlines() == [lost, f"store: healed: {healed}"]
-    assert error.startswith("1 disagreement(s)")
+    assert error.startswith("1 disagreement ")
 
 
 def test_nothing_to_add(store, tmp_path):
@@ -274,7 +274,7 @@ def test_problems_of_a_chat_export_are_told(store, write):
     broken = CHATS[:-1] + ', {"title": "cut'
     data, error = run_json("add_files", write("conversations.json", broken))
     assert data["files"][0]["reason"] == "chat_problems"
-    assert error == "1 of 1 files failed"
+    assert error == "1 of 1 file failed"
 
 
 def test_paths_that_are_no_watched_folder(store, write):
@@ -291,7 +291,7 @@ def test_cleaning_up_from_the_command(store, extracted):
     assert error == ""
     assert variant.pk in out.splitlines()[0]
     assert out.splitlines()[0].endswith("would go")
-    assert out.splitlines()[1].startswith("Would remove 1 version(s) of 1 document(s)")
+    assert out.splitlines()[1].startswith("Would remove 1 version of 1 document,")
     assert ExtractionVersion.objects.count() == 2
     data, error = run_json("retain_versions", "--older-than", 1)
     assert (data["versions"], data["removals"], error) == ([], [], "")

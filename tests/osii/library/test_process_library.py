@@ -65,7 +65,7 @@ def test_failures_are_listed_and_resumed(document, monkeypatch):
     good = method.make
     monkeypatch.setattr(method, "make", lambda *_: 1 / 0)
     out = io.StringIO()
-    with pytest.raises(CommandError, match="1 of 1 documents failed"):
+    with pytest.raises(CommandError, match="1 of 1 document failed"):
         call_command("process_library", *STATISTICS, "--here", stdout=out)
     assert "notes.md  enrichment: method_error" in out.getvalue()
     run = ProcessingRun.objects.get()
