@@ -32,7 +32,7 @@ def registry(*, full: bool = False) -> dict[str, Callable[[], list[Result]]]:
         "import-size": import_size.run_full if full else import_size.run_quick,
         "rereading": rereading.run,
         "diff": diff_speed.run,
-        "scan": scan_speed.run,
+        "scan": scan_speed.run_full if full else scan_speed.run_quick,
         "context": context_speed.run,
         "merge": merge_speed.run,
         "intake": intake_speed.run,

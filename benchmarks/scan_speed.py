@@ -1,91 +1,197 @@
-"""The exact scan beside a plain numpy scan and beside reading the matrix once, in turns."""
+"""The exact scan beside its rivals and beside reading the matrix once, in turns; and what a merge costs the next scan."""
+
+import uuid
+from collections.abc import Callable
+from typing import Any
 
 import numpy as np
+from django.db import connection, transaction
+from django.db.models import F
 
+from coverage.models import Learner
 from coverage.services import get_or_create_learner
 from graphctx.embedders import EmbedderSpec
 from graphctx.embedding import space_of
+from graphctx.matrix import Matrix, Seen
 from graphctx.models import EmbeddingSpace
 from graphctx.reading import now, read_all
 from graphctx.scan import cache, nearest
 from graphctx.selection import MAX_LINES
-from graphctx.topk import top_k
 
+from . import scan_real
 from .measure import median_ratio, spread, take_turns
 from .result import Result, Target
-from .vectors import fill_graph, unit_rows
+from .vectors import COPY_HEADER, COPY_TRAILER, add_to_graph, fill_graph, unit_rows
 
 DIMENSION = 512
 SIZES = {2_000: 200, 50_000: 40}  # rows: rounds
+FULL_SIZES = {200_000: 15, 1_000_000: 11}
 K = MAX_LINES + 1
 LOADS = 3
+MERGES = 10
+MERGED = 20
+
+Times = dict[str, list[float]]
 
 
-def run() -> list[Result]:
-    space = _space()
+def run_quick() -> list[Result]:
+    return [*_at_sizes(SIZES), *_through_the_database(max(SIZES)), *scan_real.run_quick()]
+
+
+def run_full() -> list[Result]:
+    return [*_at_sizes(SIZES | FULL_SIZES), *_through_the_database(max(SIZES)), *scan_real.run_full()]
+
+
+def _at_sizes(sizes: dict[int, int]) -> list[Result]:
     results: list[Result] = []
-    for rows, rounds in SIZES.items():
+    for rows, rounds in sizes.items():
         results += _in_memory(rows, rounds)
-    return results + _through_the_database(space, max(SIZES))
+    return results
+
+
+def matrix_of(rows: np.ndarray) -> Matrix:
+    """These rows as a scan holds them."""
+    ids = np.frombuffer(b"".join(number.to_bytes(16, "big") for number in range(len(rows))), dtype="V16")
+    return Matrix.of(Seen(0, 0, 0, 0), ids, rows)
 
 
 def _in_memory(rows: int, rounds: int) -> list[Result]:
-    matrix = unit_rows(rows, DIMENSION)
-    queries = iter(unit_rows(3 * (rounds + 2), DIMENSION, seed=1))
-    flat = matrix.reshape(-1)
-    calls = {
-        # Two readers that touch every byte once; the faster one of each round is the floor.
-        "dot": lambda: np.dot(flat, flat),
-        "max": flat.max,
-        "numpy": lambda: plain_scan(matrix, next(queries), K),
-        "osii": lambda: top_k(matrix, next(queries), K),
-    }
-    query = unit_rows(1, DIMENSION, seed=2)[0]
-    if top_k(matrix, query, K)[0].tolist() != plain_scan(matrix, query, K).tolist():
-        raise RuntimeError("the two scans disagree: the scan benchmark is void")
-    times = take_turns(calls, rounds=rounds)
+    made = unit_rows(rows, DIMENSION)
+    matrix = matrix_of(made)
+    queries = iter(unit_rows(6 * (rounds + 3), DIMENSION, seed=1))
+    flat = made.reshape(-1)
+    rivals = {"numpy": lambda: plain_scan(made, next(queries), K), **_faiss(made, queries)}
+    with PgvectorTable(made, queries) as in_database:
+        # Two readers touch every byte once; the faster one of each round is the floor.
+        calls = {"dot": lambda: np.dot(flat, flat), "max": flat.max, **rivals, **in_database}
+        _check(matrix, made)
+        times = take_turns({**calls, "osii": lambda: matrix.nearest(next(queries), K)}, rounds=rounds)
     times["floor"] = [min(pair) for pair in zip(times.pop("dot"), times.pop("max"), strict=True)]
-    size = f"{rows:,} × {DIMENSION}"
-    floor, numpy_scan = f"reading {size} once", f"numpy, full argsort, {size}"
-    return [
-        Result("scan", floor, "ms", **spread(times["floor"])),
-        Result(
-            "scan",
-            numpy_scan,
-            "ms",
-            **spread(times["numpy"]),
-            beside=floor,
-            ratio=median_ratio(times["numpy"], times["floor"]),
-        ),
-        Result(
-            "scan",
-            f"top {K}, exact, {size}",
-            "ms",
-            **spread(times["osii"]),
-            beside=floor,
-            ratio=median_ratio(times["osii"], times["floor"]),
-            target=Target(1.3, of_ratio=True),
-        ),
-    ]
+    return _rows(times, f"{rows:,} × {DIMENSION}", matrix)
+
+
+def _rows(times: Times, size: str, matrix: Matrix) -> list[Result]:
+    names = {
+        "numpy": "numpy float32, argpartition", "faiss": "faiss flat index", "pgvector": "pgvector, sequential scan",
+    }  # fmt: skip
+    floor = f"reading {size} once"
+    results = [Result("scan", floor, "ms", **spread(times["floor"]))]
+    rivals = [name for name in names if name in times]
+    for name in rivals:
+        ratio = median_ratio(times[name], times["floor"])
+        results.append(Result("scan", f"{names[name]}, {size}", "ms", **spread(times[name]), beside=floor, ratio=ratio))
+    ours = spread(times["osii"])
+    best = [min(values) for values in zip(*(times[name] for name in rivals), strict=True)]
+
+    def beside(case: str, other: str, against: list[float], target: Target | None) -> Result:
+        return Result(
+            "scan", case, "ms", **ours, beside=other, ratio=median_ratio(times["osii"], against), target=target
+        )
+
+    results.append(beside(f"top {K}, exact, {size}", floor, times["floor"], Target(1.3, of_ratio=True)))
+    results.append(beside(f"the same beside the best rival, {size}", "", best, Target(1.0, of_ratio=True)))
+    third = Target(1 / 3, of_ratio=True) if len(matrix) >= max(FULL_SIZES) else None
+    results.append(beside(f"the same beside numpy, {size}", "", times["numpy"], third))
+    megabytes = matrix.nbytes / len(matrix) * 100_000 / 1e6
+    return [*results, Result("scan", f"memory per 100,000 of {size}", "MB", megabytes, megabytes, megabytes, 1)]
 
 
 def plain_scan(matrix: np.ndarray, query: np.ndarray, k: int) -> np.ndarray:
-    """What one would write first: all similarities, all sorted."""
-    return np.argsort(-(matrix @ query))[:k]
+    """The k nearest by numpy alone: all similarities, the best ones sorted."""
+    scores = matrix @ query
+    best = np.argpartition(scores, len(scores) - k)[len(scores) - k :] if k < len(scores) else np.arange(len(scores))
+    return best[np.argsort(-scores[best])]
 
 
-def _through_the_database(space: EmbeddingSpace, rows: int) -> list[Result]:
+def _check(matrix: Matrix, rows: np.ndarray) -> None:
+    for query in unit_rows(3, DIMENSION, seed=2):
+        if matrix.nearest(query, K)[0].tolist() != plain_scan(rows, query, K).tolist():
+            raise RuntimeError("the two scans disagree: the scan benchmark is void")
+
+
+def _faiss(rows: np.ndarray, queries: Any) -> dict[str, Callable[[], object]]:
+    """A flat index of faiss, where it is installed; it is no requirement of the project."""
+    try:
+        import faiss
+    except ImportError:
+        return {}
+    index = faiss.IndexFlatIP(rows.shape[1])
+    index.add(rows)
+    return {"faiss": lambda: index.search(next(queries)[None], K)}
+
+
+class PgvectorTable:
+    """The same rows in a table without an index, for as long as the block lasts."""
+
+    def __init__(self, rows: np.ndarray, queries: Any) -> None:
+        self.rows, self.queries = rows, queries
+
+    def __enter__(self) -> dict[str, Callable[[], object]]:
+        count, dimension = self.rows.shape
+        record = np.dtype(
+            [("fields", ">i2"), ("id_length", ">i4"), ("id", ">i8"), ("length", ">i4"), ("dimension", ">i2"),
+             ("unused", ">i2"), ("vector", ">f4", (dimension,))]
+        )  # fmt: skip
+        with connection.cursor() as cursor:
+            cursor.execute("DROP TABLE IF EXISTS bench_vectors")
+            cursor.execute(f"CREATE UNLOGGED TABLE bench_vectors (id bigint, embedding vector({dimension}))")
+            cursor.execute("ALTER TABLE bench_vectors SET (toast_tuple_target = 8160)")
+            with cursor.copy("COPY bench_vectors FROM STDIN (FORMAT BINARY)") as copy:
+                copy.write(COPY_HEADER)
+                for start in range(0, count, 5000):
+                    part = self.rows[start : start + 5000]
+                    records = np.zeros(len(part), dtype=record)
+                    records["fields"], records["id_length"], records["length"] = 2, 8, 4 + 4 * dimension
+                    records["id"], records["dimension"] = np.arange(start, start + len(part)), dimension
+                    records["vector"] = part
+                    copy.write(records.tobytes())
+                copy.write(COPY_TRAILER)
+            cursor.execute("VACUUM ANALYZE bench_vectors")
+        return {"pgvector": self._scan}
+
+    def __exit__(self, *_error: object) -> None:
+        with connection.cursor() as cursor:
+            cursor.execute("DROP TABLE bench_vectors")
+
+    def _scan(self) -> object:
+        query = "[" + ",".join(map(repr, next(self.queries).tolist())) + "]"
+        with connection.cursor() as cursor:
+            cursor.execute("SELECT id FROM bench_vectors ORDER BY embedding <#> %s::vector LIMIT %s", [query, K])
+            return cursor.fetchall()
+
+
+def _through_the_database(rows: int) -> list[Result]:
+    space = _space()
     learner = get_or_create_learner("Benchmark scan")
     fill_graph(learner, space, rows)
     query = unit_rows(1, DIMENSION, seed=3)[0]
     load = take_turns({"load": lambda: read_all(space, learner.pk, now(learner.pk))}, rounds=LOADS, warm_up=1)["load"]
-    warm = take_turns({"warm": lambda: nearest(space, learner.pk, query, K)}, rounds=SIZES[rows])["warm"]
+    warm = take_turns({"warm": lambda: nearest(space, learner.pk, query, K)}, rounds=max(SIZES.values()))["warm"]
     size = f"{rows:,} × {DIMENSION}"
-    megabytes = cache.nbytes / 1e6
     return [
-        Result("scan", f"loading {size} after a merge ({megabytes:,.0f} MB)", "ms", **spread(load)),
+        Result("scan", f"reading {size} as a whole", "ms", **spread(load)),
         Result("scan", f"nearest() with its freshness check, {size}", "ms", **spread(warm)),
+        _after_merges(space, learner, query, size),
     ]
+
+
+def _after_merges(space: EmbeddingSpace, learner: Learner, query: np.ndarray, size: str) -> Result:
+    """The first scan after each merge, with what it has to read."""
+    held = cache.get(space, learner.pk)
+
+    def merge_and_scan() -> list:
+        return nearest(space, learner.pk, query, K)
+
+    times = []
+    for number in range(MERGES):
+        ids = sorted(uuid.uuid4() for _ in range(MERGED))
+        with transaction.atomic():
+            add_to_graph(learner, space, ids, unit_rows(MERGED, DIMENSION, seed=100 + number))
+            Learner.objects.filter(pk=learner.pk).update(graph_revision=F("graph_revision") + 1)
+        times += take_turns({"scan": merge_and_scan}, rounds=1, warm_up=0)["scan"]
+    if len(cache.get(space, learner.pk)) != len(held) + MERGES * MERGED:
+        raise RuntimeError("a scan missed what was merged: the scan benchmark is void")
+    return Result("scan", f"the first scan after {MERGED} more were merged into {size}", "ms", **spread(times))
 
 
 def _space() -> EmbeddingSpace:

@@ -21,11 +21,18 @@ def unit_rows(rows: int, dimension: int, seed: int = 0) -> np.ndarray:
     return matrix / np.linalg.norm(matrix, axis=1, keepdims=True)
 
 
-def fill_graph(learner: Learner, space: EmbeddingSpace, count: int) -> None:
-    """``count`` live propositions with one instance each and random vectors in ``space``."""
+def fill_graph(learner: Learner, space: EmbeddingSpace, count: int, rows: np.ndarray | None = None) -> None:
+    """``count`` live propositions with one instance each and, unless ``rows`` gives others, random vectors in ``space``."""
     ids = sorted(uuid.uuid4() for _ in range(count))
+    add_to_graph(learner, space, ids, unit_rows(count, space.dimension) if rows is None else rows)
+    Learner.objects.filter(pk=learner.pk).update(graph_revision=learner.graph_revision + 1)
+    analyze()
+
+
+def add_to_graph(learner: Learner, space: EmbeddingSpace, ids: list[uuid.UUID], rows: np.ndarray) -> None:
+    """Live propositions of these ids with one instance and the row's vector each."""
     levels = [*Level.values, None]
-    for start in range(0, count, BLOCK):
+    for start in range(0, len(ids), BLOCK):
         block = ids[start : start + BLOCK]
         Proposition.objects.bulk_create(
             Proposition(
@@ -44,9 +51,7 @@ def fill_graph(learner: Learner, space: EmbeddingSpace, count: int) -> None:
             )
             for place, key in enumerate(block)
         )  # fmt: skip
-    copy_vectors(learner, space, ids, unit_rows(count, space.dimension))
-    Learner.objects.filter(pk=learner.pk).update(graph_revision=learner.graph_revision + 1)
-    analyze()
+    copy_vectors(learner, space, ids, rows)
 
 
 def copy_vectors(learner: Learner, space: EmbeddingSpace, ids: list[uuid.UUID], rows: np.ndarray) -> None:

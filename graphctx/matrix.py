@@ -22,14 +22,18 @@ ID = "V16"
 class Storage:
     """Arrays with room for more rows. Rows that a matrix sees never change; one of the matrices on it may write behind them."""
 
-    def __init__(self, ids: np.ndarray, rows: np.ndarray, room: int) -> None:
+    def __init__(self, ids: np.ndarray, rows: np.ndarray, codes: Codes | None = None, room: int = 0) -> None:
         self.filled = len(ids)
         self._lock = threading.Lock()
         self.ids = _roomy(ids, room)
         self.rows = _roomy(rows, room)
         self.codes = self.scales = None
         self.rest = self.length = 0.0
-        self._quantise(0)
+        if codes is not None:
+            self.codes, self.scales = _roomy(codes.codes, room), _roomy(codes.scales, room)
+            self.rest, self.length = codes.rest, codes.length
+        else:
+            self._quantise(0)
 
     @property
     def nbytes(self) -> int:
@@ -101,7 +105,7 @@ class Matrix:
 
     @classmethod
     def of(cls, seen: Seen, ids: np.ndarray, rows: np.ndarray) -> "Matrix":
-        return cls(seen, Storage(ids, rows, room=0), len(ids), np.empty(0, dtype=np.intp))
+        return cls(seen, Storage(ids, rows), len(ids), np.empty(0, dtype=np.intp))
 
     def __len__(self) -> int:
         return self.count - len(self.dead)
@@ -147,8 +151,11 @@ class Matrix:
         if len(dead) * 2 <= self.count and self.storage.add(self.count, ids, rows):
             return Matrix(seen, self.storage, self.count + len(ids), dead)
         left = np.delete(np.arange(self.count), dead) if len(dead) else slice(None)
-        ids, rows = np.concatenate([self.ids[left], ids]), np.concatenate([self.rows[left], rows])
-        return Matrix(seen, Storage(ids, rows, room=len(ids) // SPARE), len(ids), np.empty(0, dtype=np.intp))
+        kept_ids, kept_rows, codes = self.ids[left], self.rows[left], self.storage.view(self.count)
+        kept_codes = codes and Codes(codes.codes[left], codes.scales[left], codes.rest, codes.length)
+        storage = Storage(kept_ids, kept_rows, kept_codes, room=len(ids) + len(kept_ids) // SPARE)
+        storage.add(len(kept_ids), ids, rows)
+        return Matrix(seen, storage, storage.filled, np.empty(0, dtype=np.intp))
 
 
 def _first_halves(ids: np.ndarray) -> np.ndarray:

@@ -35,9 +35,10 @@ WHERE space_id = %(space)s AND learner_id = %(learner)s
 # Stamps that are not below the next transaction's id come from another server, whose dump was restored here.
 TOUCHED = """
 SELECT p.id, p.state = 'live' AND EXISTS (SELECT FROM graphctx_instance i WHERE i.proposition_id = p.id AND i.live)
-FROM graphctx_proposition p WHERE p.learner_id = %(learner)s AND (
-    (p.changed >= %(oldest)s AND p.changed < %(next)s)
-    OR p.id IN (SELECT i.proposition_id FROM graphctx_instance i WHERE i.changed >= %(oldest)s AND i.changed < %(next)s)
+FROM graphctx_proposition p WHERE p.learner_id = %(learner)s AND p.id IN (
+    SELECT id FROM graphctx_proposition
+    WHERE learner_id = %(learner)s AND changed >= %(oldest)s AND changed < %(next)s
+    UNION SELECT proposition_id FROM graphctx_instance WHERE changed >= %(oldest)s AND changed < %(next)s
 )
 """
 

@@ -6,6 +6,9 @@ So the answer is that of a float64 scan, at the price of reading the matrix once
 
 import numpy as np
 
+THREADS_FROM = 12_000
+"""Rows below which one thread goes over the matrix."""
+
 RESCORE_ROWS = 4096
 """Rows per float64 block, so that many equal scores cost time and not memory."""
 
@@ -26,7 +29,10 @@ def top_k(
     ``matrix`` (n, d) and ``query`` (d,) are float32 of unit length. Descending; equal scores are ordered by ``ids``
     (n,) of 16 bytes each, else by row. Rows whose positions are in ``dead`` do not count.
     """
-    return _select(matrix, query, matrix @ query, k, ids, dead)
+    # The library's product wakes a thread per core: on a busy machine waiting for the last of them costs a small matrix
+    # a hundred times what it saves.
+    scores = matrix @ query if len(matrix) >= THREADS_FROM else np.vecdot(matrix, query)
+    return _select(matrix, query, scores, k, ids, dead)
 
 
 def top_k_each(matrix: np.ndarray, queries: np.ndarray, k: int) -> list[Top]:
@@ -38,7 +44,6 @@ def top_k_each(matrix: np.ndarray, queries: np.ndarray, k: int) -> list[Top]:
 def top_k_among(matrix: np.ndarray, query: np.ndarray, rows: np.ndarray, k: int, ids: np.ndarray | None = None) -> Top:
     """``top_k`` of some rows (positions, ascending) of a matrix."""
     taken = matrix.take(rows, axis=0)
-    # One dot product per row: a product of the whole block would wake the threads of the linear algebra library.
     places, exact = _select(taken, query, np.vecdot(taken, query), k, None if ids is None else ids[rows])
     return rows[places], exact
 
