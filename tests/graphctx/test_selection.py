@@ -195,7 +195,7 @@ def test_a_topic_with_a_lone_surrogate_is_still_a_topic(learner: Learner) -> Non
 
 def test_the_number_of_queries_does_not_grow_with_the_lines(learner: Learner, django_assert_num_queries) -> None:
     add_propositions(learner, [f"Claim number {number} is about tides." for number in range(50)])
-    with django_assert_num_queries(5):  # space, revision, number of vectors, matrix, lines
+    with django_assert_num_queries(6):  # space, index, revision, number of vectors, matrix, lines
         assert select(learner, "tides", 4096).count == 50
 
 
