@@ -173,9 +173,9 @@ def searching() -> Finding:
         return Finding("Search", "warn", "not known while migrations are pending")
     found = uses()
     lacks = [] if found.accents else ["words with accents are found with their accents only"]
-    lacks += [] if found.trigrams else ["identifiers are found by reading every text"]
+    lacks += [] if found.trigrams else ["identifiers and names of documents are found by reading all of them"]
     if not lacks:
-        return Finding("Search", "ok", "accents do not matter, identifiers have an index")
+        return Finding("Search", "ok", "accents do not matter, identifiers and names of documents have an index")
     missing = " and ".join(
         name for name, there in (("unaccent", found.accents), ("pg_trgm", found.trigrams)) if not there
     )

@@ -6,7 +6,11 @@ from django.db import connection, transaction
 
 from .query import CONFIGS
 
-TRIGRAMS = "chunk_text_trigrams"
+TRIGRAMS = {
+    "chunk_text_trigrams": "osii_chunk USING gin (text gin_trgm_ops)",
+    "document_filename_trigrams": "extraction_document USING gin (upper(filename::text) gin_trgm_ops)",
+    "source_path_trigrams": "extraction_documentsource USING gin (upper(path::text) gin_trgm_ops)",
+}
 _UNACCENT = """
 SELECT dictionary.oid::regdictionary::text FROM pg_ts_dict dictionary
 JOIN pg_depend ON objid = dictionary.oid AND classid = 'pg_ts_dict'::regclass AND deptype = 'e'
@@ -21,7 +25,7 @@ WHERE dictname = 'unaccent' AND config.oid = ANY(%s::regconfig[])
 
 @dataclass(frozen=True, slots=True)
 class Uses:
-    """``accents``: they do not matter. ``trigrams``: identifiers have an index."""
+    """``accents``: they do not matter. ``trigrams``: identifiers, and documents' names and paths, have an index."""
 
     accents: bool
     trigrams: bool
@@ -30,7 +34,10 @@ class Uses:
 def uses() -> Uses:
     """What searches use now; one statement."""
     with connection.cursor() as cursor:
-        cursor.execute(f"SELECT ({_FOLDED}) = %s, to_regclass(%s) IS NOT NULL", (list(CONFIGS), len(CONFIGS), TRIGRAMS))
+        cursor.execute(
+            f"SELECT ({_FOLDED}) = %s, (SELECT bool_and(to_regclass(name) IS NOT NULL) FROM unnest(%s::text[]) name)",
+            (list(CONFIGS), len(CONFIGS), list(TRIGRAMS)),
+        )
         return Uses(*cursor.fetchone())
 
 
@@ -48,7 +55,8 @@ def apply() -> list[str]:
             used.append("unaccent")
         cursor.execute("SELECT EXISTS (SELECT FROM pg_extension WHERE extname = 'pg_trgm')")
         if cursor.fetchone()[0] and not before.trigrams:
-            cursor.execute(f"CREATE INDEX {TRIGRAMS} ON osii_chunk USING gin (text gin_trgm_ops)")
+            for name, what in TRIGRAMS.items():
+                cursor.execute(f"CREATE INDEX IF NOT EXISTS {name} ON {what}")
             used.append("pg_trgm")
     return used
 
