@@ -18,7 +18,7 @@ WHERE output.status = 'succeeded' GROUP BY output.source_extraction_id;
 """
 
 FUNCTIONS = """
-CREATE FUNCTION osii_make_memos(versions text[]) RETURNS void LANGUAGE plpgsql AS $$
+CREATE FUNCTION osii_make_memos(versions text[]) RETURNS void LANGUAGE plpgsql SET plan_cache_mode = force_generic_plan AS $$
 BEGIN
     INSERT INTO osii_makingset (makings)
     SELECT DISTINCT found.makings FROM osii_makingsofversions found WHERE found.extraction_id = ANY (versions)
@@ -32,7 +32,8 @@ BEGIN
         SELECT FROM osii_output output WHERE output.source_extraction_id = memo.extraction_id AND output.status = 'succeeded');
 END $$;
 
-CREATE FUNCTION osii_outputs_changed() RETURNS trigger LANGUAGE plpgsql AS $$
+-- Generic plans: planning anew for each list of versions would take three times as long as all that is done here.
+CREATE FUNCTION osii_outputs_changed() RETURNS trigger LANGUAGE plpgsql SET plan_cache_mode = force_generic_plan AS $$
 DECLARE
     versions text[];
 BEGIN
