@@ -13,6 +13,7 @@ from extraction.models import Document
 from osii.models import Collection
 
 from .measure import spread
+from .processor import processor_note
 from .result import Result, Target
 from .scratch import analyze
 
@@ -111,7 +112,10 @@ def _page(client: Client, name: str, url: str) -> Result:
     times = [1000 * _seconds(client, url) for _ in range(ROUNDS)]
     return Result(
         "documents", name, "ms", **spread(times), target=Target(TARGET_MS),
-        notes=(f"{name}: fastest {min(times):.0f} ms, {len(statements)} queries; {_plan(slowest['sql'])}",),
+        notes=(
+            f"{name}: fastest {min(times):.0f} ms, {len(statements)} queries; {_plan(slowest['sql'])}",
+            processor_note(name, lambda: _seconds(client, url)),
+        ),
     )  # fmt: skip
 
 

@@ -13,6 +13,7 @@ from osii.library.requests import Request
 from osii.models import ProcessingItem
 
 from .measure import Call, median_ratio, spread, take_turns
+from .processor import processor_note
 from .result import Result, Target
 from .scratch import analyze
 
@@ -96,7 +97,7 @@ def run() -> list[Result]:
         Result(
             "plan", name, "ms", **spread(values), beside="" if name == FLOOR else FLOOR,
             ratio=None if name == FLOOR else median_ratio(values, times[FLOOR]),
-            target=None if name == FLOOR else Target(TARGET_MS),
+            target=None if name == FLOOR else Target(TARGET_MS), notes=(processor_note(name, calls[name]),),
         )
         for name, values in times.items()
     ]  # fmt: skip

@@ -15,6 +15,7 @@ from osii.library.models import Output
 from osii.library.search import find, lexical, query, semantic
 
 from .measure import spread, take_turns
+from .processor import processor_note
 from .result import Result, Target
 from .scratch import analyze
 
@@ -87,10 +88,13 @@ def _measure(size: int, loaded: float) -> list[Result]:
         raise RuntimeError("what was put in is not found: the search benchmark is void")
     times = take_turns(calls, rounds=ROUNDS)
     rows = [
-        Result("search", f"{size:,} chunks: {case}", "ms", **spread(values), target=Target(LIMIT_MS))
+        Result(
+            "search", f"{size:,} chunks: {case}", "ms", **spread(values), target=Target(LIMIT_MS),
+            notes=(processor_note(case, calls[case]),),
+        )
         for case, values in times.items()
-    ]
-    notes = (f"{size:,} chunks were loaded in {loaded:.0f} s, indexes included", *_plans())
+    ]  # fmt: skip
+    notes = (*rows[0].notes, f"{size:,} chunks were loaded in {loaded:.0f} s, indexes included", *_plans())
     first = rows[0]
     rows[0] = Result(**{name: getattr(first, name) for name in first.__slots__} | {"notes": notes})
     return rows
