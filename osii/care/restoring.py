@@ -19,11 +19,15 @@ from typing import Any
 import filelock
 from django.apps import apps
 from django.conf import settings
+from django.contrib.auth import get_user_model
 from django.core.management import call_command
 from django.db import DatabaseError, connection
 
+from coverage.models import Learner
 from coverage.words import counted
-from osii import embedded, env
+from extraction.models import Document, LanguageModel, Removal
+from osii import embedded, env, services
+from osii.models import ApiToken, ChatImport, Collection, Erasure, ProcessingRun, StaffAction
 
 from . import archive, marker, programs
 from .archive import ArchiveError, Contents
@@ -38,6 +42,13 @@ SELECT count(*) FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace
 WHERE c.relkind IN ('r', 'p', 'v', 'm') AND n.nspname NOT LIKE 'pg\\_%' AND n.nspname <> 'information_schema'
   AND NOT EXISTS (SELECT 1 FROM pg_depend d WHERE d.objid = c.oid AND d.deptype = 'e')
 """
+
+
+OF_PEOPLE = (
+    *(get_user_model(), Learner, Document, ApiToken, ChatImport, Collection, ProcessingRun),
+    *(LanguageModel, Removal, Erasure, StaffAction),
+)
+"""Whose rows a person brought in; without any of them a database is as a first command makes it."""
 
 
 class RestoreRefused(Exception):
@@ -166,7 +177,7 @@ def _committed() -> bool:
 
 
 def _refuse_what_is_there() -> None:
-    if found := _tables():
+    if (found := _tables()) and not _renew_unused():
         raise RestoreRefused(
             f"the database at {env.mask(embedded.database_url())} has {found} tables: restore into an empty one "
             "(a new OSII_HOME, or a new database in DATABASE_URL)"
@@ -174,6 +185,16 @@ def _refuse_what_is_there() -> None:
     for folder in (_home(archive.STORE) / "objects", _home(archive.UPLOADS)):
         if folder.is_dir() and any(path.name != "incoming" for path in folder.iterdir()):
             raise RestoreRefused(f"{folder} is not empty: restore into a new OSII_HOME")
+
+
+def _renew_unused() -> bool:
+    """Begin an embedded database anew that some command has made tables in, and nobody a row: True when that was done."""
+    if not _database_is_here() or services.pending_migrations() or any(model.objects.exists() for model in OF_PEOPLE):
+        return False
+    name = connection.settings_dict["NAME"]
+    connection.close()
+    embedded.renew_database(name)
+    return True
 
 
 def _refuse_server(head: dict[str, Any]) -> None:
@@ -208,7 +229,7 @@ def _refuse_little_room(contents: Contents) -> None:
 
 
 def _database_is_here() -> bool:
-    return "PostgreSQL" in embedded.needed()
+    return services.POSTGRES in embedded.needed()
 
 
 def _home(name: str) -> Path:

@@ -22,6 +22,7 @@ __all__ = [
     "make_home",
     "needed",
     "redis_url",
+    "renew_database",
     "status",
     "stop_if_last",
     "watch",
@@ -83,6 +84,13 @@ def database_url() -> str:
 def redis_url(number: int = 0) -> str:
     """The URL of Redis: the given one, or the embedded server's database `number` (which need not be up)."""
     return env.url("REDIS_URL", env.REDIS_SCHEMES) or services().layout.redis_url(number)
+
+
+def renew_database(name: str) -> None:
+    """Drop a database of the embedded server and make an empty one; whoever is connected to it is cut off."""
+    for server in services().servers:
+        if isinstance(server, Postgres):
+            server.renew_database(name)
 
 
 def make_home() -> None:

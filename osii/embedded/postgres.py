@@ -174,6 +174,12 @@ class Postgres:
             if found is None:
                 connection.execute(sql.SQL("CREATE DATABASE {}").format(sql.Identifier(DATABASE)))
 
+    def renew_database(self, name: str) -> None:
+        """Drop a database and make an empty one in its place."""
+        with self.connect() as connection:
+            connection.execute(sql.SQL("DROP DATABASE IF EXISTS {} WITH (FORCE)").format(sql.Identifier(name)))
+            connection.execute(sql.SQL("CREATE DATABASE {}").format(sql.Identifier(name)))
+
 
 def environment() -> dict[str, str]:
     """This process's environment without what would change the server: locale, time zone and client settings."""

@@ -13,6 +13,7 @@ from django.db import connection
 from coverage.models import Message
 from extraction.documents import removal, store
 from extraction.documents.errors import StoreError
+from osii import embedded, services
 from osii.care import backups, marker, restoring
 from tests.extraction.documents.conftest import tree
 
@@ -41,7 +42,7 @@ def rows() -> dict[str, int]:
 
 
 def test_a_backup_restores_into_an_empty_place_and_every_invariant_holds(
-    library: str, home: Path, tmp_path: Path, elsewhere: Callable[[], Path]
+    library: str, home: Path, tmp_path: Path, elsewhere: Callable[[], Path], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     told = make(tmp_path / "b.tar")
     assert (told["documents"], told["gaps"]) == (1, [])
@@ -54,6 +55,21 @@ def test_a_backup_restores_into_an_empty_place_and_every_invariant_holds(
     with pytest.raises(restoring.RestoreRefused, match="not empty"):
         restore(tmp_path / "b.tar")
     stray.rmdir()
+    with connection.cursor() as cursor:
+        cursor.execute("CREATE TABLE made_by_a_first_command ()")
+    with pytest.raises(restoring.RestoreRefused, match="has 1 table"):
+        restore(tmp_path / "b.tar")
+    if (
+        services.POSTGRES in embedded.needed()
+    ):  # of our own server, a database that holds nothing of people is begun anew
+        with monkeypatch.context() as patched:
+            patched.setattr(services, "pending_migrations", list)
+            patched.setattr(restoring, "OF_PEOPLE", ())
+            restoring._refuse_what_is_there()
+        assert restoring._tables() == 0
+    else:
+        with connection.cursor() as cursor:
+            cursor.execute("DROP TABLE made_by_a_first_command")
     done = restore(tmp_path / "b.tar")
     assert (done["count"], done["not_healed"]) == (0, [])
     assert rows() == before
