@@ -62,7 +62,7 @@ def test_a_file_that_is_cut_off_anywhere_is_refused(place: Path, length: int) ->
 def test_a_changed_byte_of_the_database_is_found(place: Path, at: int, change: int) -> None:
     data = bytearray(WHOLE)
     data[WHOLE.index(BODY) + at] ^= change
-    assert "differ from its manifest ('database.dump')" in refusal(place, bytes(data))
+    assert "differs from its manifest ('database.dump')" in refusal(place, bytes(data))
 
 
 @pytest.mark.parametrize(
