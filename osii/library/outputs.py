@@ -37,7 +37,8 @@ def make(
 
     ``checkpoint`` is called between steps; what it raises ends the work, and nothing is written. A failure is a failed
     output with its named reason in ``error``; nothing else changes. Raises UnknownDocument, StoreError, and MethodRefused:
-    unknown_kind, unknown_method, unknown_option, wrong_option, not_ready, no_text, no_learner.
+    unknown_kind, unknown_method, unknown_option, wrong_option, not_ready, no_text, no_learner,
+    version_removed.
     """
     document = find_document(library_store(), file_id)
     wanted = methods.wanted(kind, method, options)
@@ -47,6 +48,7 @@ def make(
         raise MethodRefused(
             "no_learner", f"{document.filename} has no learner, so it feeds search only: add it again with one"
         )
+    _check_there(document.primary_id)
     extraction = ExtractionVersion.objects.get(pk=document.primary_id)
     return make_of(Source(document, extraction, checkpoint), wanted)
 
@@ -140,11 +142,17 @@ def _store(row: Output, made: Made, source: Source, wanted: Wanted) -> Output:
     except IntegrityError:
         there = existing(source.extraction.pk, wanted)
         if there is None:
+            _check_there(source.extraction.pk)
             raise
         return there
     row.refresh_from_db()
     transaction.on_commit(lambda: files.bring_up(row))
     return row
+
+
+def _check_there(extraction_id: str) -> None:
+    if not ExtractionVersion.objects.filter(pk=extraction_id).exists():
+        raise MethodRefused("version_removed", f"{extraction_id} was removed meanwhile: nothing is made of it")
 
 
 def _insert_chunks(output: Output, pieces: Iterable[Piece]) -> None:

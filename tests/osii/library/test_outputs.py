@@ -183,6 +183,20 @@ def test_a_failure_leaves_its_reason_and_nothing_else(document, monkeypatch, err
     assert outputs.make(document.pk, "enrichment", "statistics").status == "succeeded"
 
 
+def test_what_is_removed_while_an_output_is_made_of_it_is_told(document, monkeypatch):
+    made = Statistics.make
+
+    def meanwhile(self, source, options):
+        removal.remove_document(source.document.pk, "somebody")
+        return made(self, source, options)
+
+    monkeypatch.setattr(Statistics, "make", meanwhile)
+    with pytest.raises(MethodRefused) as refusal:
+        outputs.make(document.pk, "enrichment", "statistics")
+    assert refusal.value.reason == "version_removed"
+    assert Output.objects.count() == 0
+
+
 @pytest.mark.parametrize("ending", [KeyboardInterrupt, SystemExit])
 def test_the_end_of_the_process_is_no_failure_of_the_document(document, monkeypatch, ending):
     def end(self, source, options):
