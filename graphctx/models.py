@@ -305,6 +305,14 @@ class Steer(models.Model):
                 name="delivered_steer_says_when",
             ),
         ]
+        indexes = [
+            # The dock, every few seconds, and the reconciler: few steers are on their way to a turn, or failed.
+            models.Index(
+                fields=("-created_at", "id"),
+                condition=Q(status__in=("preparing", "ready", "offered", "failed")),
+                name="steer_under_way",
+            ),
+        ]
 
     def __str__(self) -> str:
         return f"steer of {self.chat_id} ({self.status})"

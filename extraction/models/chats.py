@@ -89,6 +89,9 @@ class Run(models.Model):
             ),
             # The reconciler: failed runs to be tried again.
             models.Index(fields=("retry_at",), condition=Q(retry_at__isnull=False), name="run_to_retry"),
+            # What needs attention: which runs failed, and whether another one of their chat came later.
+            models.Index(fields=("chat", "queued_at"), name="run_by_chat"),
+            models.Index(fields=("chat",), condition=Q(status="failed"), name="run_failed"),
             # The latest runs on the home page, and those that ended last on the activity page.
             models.Index(fields=("-queued_at", "id"), name="run_by_queue"),
             models.Index(fields=("-finished_at", "id"), condition=Q(finished_at__isnull=False), name="run_by_end"),

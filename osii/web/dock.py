@@ -21,6 +21,8 @@ from .activity_list import CHAT, IMPORT, PROCESSING, Row, merged, querysets
 from .live import queue_workers
 
 SHOWN = 6
+MANY = 100
+"""So many failures of each kind are counted; whoever has more has no use for the number."""
 STEER = "steer"
 STEER_HOURS = 24
 """So long a steer is awaited that no turn has taken, and one that failed is shown."""
@@ -63,7 +65,7 @@ def read_dock() -> Dock:
     return Dock(
         running=running,
         queued=sum(found.total() for found in counts.values()) - running,
-        failed=sum(rows.count() for rows in querysets("attention").values()),
+        failed=sum(rows.order_by().values("pk")[:MANY].count() for rows in querysets("attention").values()),
         failed_steers=failed_steers,
         rows=rows[:SHOWN],
         more=sum(found.total() for found in counts.values()) + failed_steers - len(rows[:SHOWN]),
@@ -78,8 +80,9 @@ def _by_status(rows: QuerySet[Any]) -> Counter[str]:
 def _steers() -> QuerySet[Steer]:
     """Steers that are on their way to a turn, or failed lately."""
     since = timezone.now() - timedelta(hours=STEER_HOURS)
-    awaited = (Steer.Status.READY, Steer.Status.OFFERED, Steer.Status.FAILED)
-    return Steer.objects.filter(Q(status=Steer.Status.PREPARING) | Q(status__in=awaited, created_at__gte=since))
+    statuses = (Steer.Status.PREPARING, Steer.Status.READY, Steer.Status.OFFERED, Steer.Status.FAILED)
+    recent = Q(status=Steer.Status.PREPARING) | Q(created_at__gte=since)
+    return Steer.objects.filter(recent, status__in=statuses)
 
 
 def _steer_rows(steers: QuerySet[Steer]) -> list[Row]:
