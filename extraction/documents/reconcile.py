@@ -30,6 +30,12 @@ def reconcile_document(file_id: str, *, dry_run: bool = False, deep: bool = True
         return list(heal(store, file_id, dry_run=dry_run, deep=deep))
 
 
+def all_documents() -> list[str]:
+    """Ids of what the database or the store has, in the order in which `reconcile_all` goes through them."""
+    in_database = set(Document.objects.values_list("pk", flat=True).iterator())
+    return sorted(in_database.union(library_store().file_ids()))
+
+
 def reconcile_all(
     *,
     dry_run: bool = False,
@@ -42,8 +48,7 @@ def reconcile_all(
     ``advance`` is called with the number of documents that are done since it was called last.
     """
     store = library_store()
-    in_database = set(Document.objects.values_list("pk", flat=True).iterator())
-    for file_id in sorted(in_database.union(store.file_ids())):
+    for file_id in all_documents():
         yield from _one_of_many(store, file_id, dry_run=dry_run, deep=deep)
         advance(1)
     yield from strays.beside(store)

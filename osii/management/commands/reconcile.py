@@ -9,7 +9,7 @@ from django.db import close_old_connections
 from coverage import summaries
 from coverage.words import counted
 from extraction.documents import services as documents
-from extraction.models import Document
+from extraction.documents.reconcile import all_documents
 from extraction.reconcile import reconcile_runs
 from osii.console import Command as OsiiCommand
 from osii.imports.reconcile import reconcile_imports
@@ -41,7 +41,7 @@ class Command(OsiiCommand):
         processing = reconcile_processing(dry_run=options["dry_run"])
         if not options["dry_run"]:
             summaries.fill_all()
-        with self.progress("Documents in the store", Document.objects.count()) as advance:
+        with self.progress("Documents in the store", len(all_documents())) as advance:
             store = list(documents.reconcile_all(dry_run=options["dry_run"], advance=advance))
         data = {
             "runs": dict(runs),
