@@ -41,17 +41,23 @@ class Postgres:
         )
 
     def up(self) -> bool:
-        """Decided by connecting: a pid file says nothing after a crash."""
+        """Whether the server takes connections to our database. Decided by connecting: a pid file says nothing after a crash."""
+        return self._answers(DATABASE)
+
+    def _answers(self, database: str = "postgres") -> bool:
         if self._process is not None:
             self._process.poll()  # collects it when it has ended
         try:
-            self.connect().close()
+            self.connect(database).close()
         except psycopg.OperationalError:
             return False
         return True
 
     def start(self) -> None:
         """Make what is missing and start the server; returns when it takes connections."""
+        if self._answers():  # whoever started it was killed before it made the database
+            self._create_database()
+            return
         placement = place(self.layout)
         private_directory(self.layout.postgres_sockets, owner=placement.account.uid, group=placement.account.gid)
         self._remove_leftovers(placement)
@@ -155,7 +161,7 @@ class Postgres:
     def _wait_ready(self, process: subprocess.Popen, deadline: float) -> bool:
         """True when it takes connections, False when it has ended or never gets ready."""
         while process.poll() is None:
-            if self.up():
+            if self._answers():
                 return True
             if time.monotonic() > deadline:
                 process.send_signal(signal.SIGQUIT)
@@ -178,7 +184,8 @@ class Postgres:
         """Drop a database and make an empty one in its place."""
         with self.connect() as connection:
             connection.execute(sql.SQL("DROP DATABASE IF EXISTS {} WITH (FORCE)").format(sql.Identifier(name)))
-            connection.execute(sql.SQL("CREATE DATABASE {}").format(sql.Identifier(name)))
+            with contextlib.suppress(psycopg.errors.DuplicateDatabase):  # another process missed it, and made it
+                connection.execute(sql.SQL("CREATE DATABASE {}").format(sql.Identifier(name)))
 
 
 def environment() -> dict[str, str]:

@@ -209,6 +209,13 @@ def test_stale_files_do_not_hinder_a_start(home):
     assert query(home, "SELECT 1") == 1
     with valkey(home) as client:
         assert client.ping()
+    with Postgres(Layout.of(home)).connect() as connection:  # as if it had been killed before it made its database
+        connection.execute("DROP DATABASE osii WITH (FORCE)")
+    started = main_processes(home)
+    assert not mine.servers[0].up()
+    mine.ensure()
+    assert query(home, "SELECT 1") == 1
+    assert main_processes(home) == started
     mine.leave()
 
 
