@@ -1,11 +1,14 @@
 """Every page, wide and on a phone, light and dark: it fits, it is accessible, and nothing is refused or fetched."""
 
+from uuid import uuid4
+
 import pytest
 from axe_playwright_python.sync_playwright import Axe
 from django.urls import reverse
 from playwright.sync_api import Page
 
 from osii.models import ChatImport, Collection
+from osii.talk import turns, writing
 from tests.osii import rows
 from tests.osii.library import rows as library_rows
 
@@ -28,6 +31,8 @@ def addresses(transactional_db) -> dict[str, str]:
     document = rows.document(LONG)
     rows.version(document)
     Collection.objects.create(name=LONG[:100])
+    talk = writing.begin(chat.learner, uuid4(), LONG, 1024, "scripted", "")
+    list(turns.play(talk.pk))
     run = library_rows.run(document)
     tabs = ("text", "source", "extractions", "outputs", "propositions", "lineage")
     names = (
@@ -37,6 +42,7 @@ def addresses(transactional_db) -> dict[str, str]:
     return {
         **{name: reverse(name) for name in names},
         "chat": reverse("chat", args=[chat.pk]),
+        "talk chat": reverse("talk-chat", args=[talk.pk]),
         "batches": reverse("chat-batches", args=[chat.pk]),
         "batch": reverse("batch", args=[batch.pk]),
         "candidate": reverse("review-candidate", args=[candidate.pk]),

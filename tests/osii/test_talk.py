@@ -297,6 +297,17 @@ class TestStream:
         again = staff.post(reverse("talk-reply", args=[chat.pk]), headers={"Accept": "text/event-stream"})
         assert [name for name, _ in events(again)] == ["text", "done"]
 
+    def test_no_more_turns_are_played_than_leave_threads_for_the_pages(self, staff: Client) -> None:
+        chat = begin(staff)
+        writing.say(chat.pk, last(chat).message_id, "Copper is a red metal that melts.")
+        played = [turns.play(begin(staff).pk) for _ in range(turns.AT_ONCE)]
+        for one in played:
+            next(one)
+        assert list(turns.play(chat.pk)) == [turns.Failed(turns.BUSY_HERE)]
+        for one in played:
+            one.close()
+        assert list(turns.play(chat.pk))[-1] == turns.Done()
+
     def test_a_page_that_was_closed_leaves_the_turn_owed_and_the_lock_free(self, staff: Client) -> None:
         chat = begin(staff)
         writing.say(chat.pk, last(chat).message_id, "Copper is a red metal that melts.")
