@@ -30,6 +30,7 @@ def addresses(transactional_db) -> dict[str, str]:
     rows.resolution(candidate, proposition)
     document = rows.document(LONG)
     rows.version(document)
+    library_rows.version(document)
     Collection.objects.create(name=LONG[:100])
     talk = writing.begin(chat.learner, uuid4(), LONG, 1024, "scripted", "")
     list(turns.play(talk.pk))
@@ -49,6 +50,8 @@ def addresses(transactional_db) -> dict[str, str]:
         "proposition": reverse("proposition", args=[proposition.pk]),
         "import": reverse("import", args=[ChatImport.objects.create(files=[{"name": LONG, "size": 1}]).pk]),
         "run": reverse("processing", args=[run.pk]),
+        "remove": reverse("document-remove", args=[document.pk]),
+        "clean up": reverse("document-clean-up", args=[document.pk]),
         **{f"document {tab}": reverse("document", args=[document.pk]) + f"?tab={tab}" for tab in tabs},
     }
 
