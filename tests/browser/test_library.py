@@ -24,7 +24,7 @@ def test_a_file_becomes_a_document_and_its_outputs_stay_current(page, work):
     page.goto("/intake/")
     page.get_by_label("Files", exact=True).set_input_files(PDF)
     expect(page.get_by_role("checkbox", name="Search chunks")).to_be_checked()
-    page.get_by_role("button", name="Upload and look").click()
+    page.get_by_role("button", name="Upload and preview").click()
     expect(page.get_by_role("heading", level=1)).to_have_text("What will happen")
     assert not Document.objects.exists()
     page.get_by_role("button", name="Add 1 file").click()

@@ -93,6 +93,8 @@ def arguments() -> dict[str, object]:
         "run_id": library_rows.run().pk,
         "upload_id": new_id(),
         "action": "cancel",
+        "extraction_id": "one",
+        "name": "text.md",
     }
 
 
