@@ -63,9 +63,11 @@ def _in_memory(rows: int, rounds: int) -> list[Result]:
     rivals = {"numpy": lambda: plain_scan(made, next(queries), K), **_faiss(made, queries)}
     with PgvectorTable(made, queries) as in_database:
         # Two readers touch every byte once; the faster one of each round is the floor.
-        calls = {"dot": lambda: np.dot(flat, flat), "max": flat.max, **rivals, **in_database}
+        # Whoever scans these rows comes after one that has just read them: none begins with a colder cache.
+        ours = {"osii": lambda: matrix.nearest(next(queries), K)}
+        calls = {"dot": lambda: np.dot(flat, flat), "max": flat.max, **ours, **rivals, **in_database}
         _check(matrix, made)
-        times = take_turns({**calls, "osii": lambda: matrix.nearest(next(queries), K)}, rounds=rounds)
+        times = take_turns(calls, rounds=rounds)
     times["floor"] = [min(pair) for pair in zip(times.pop("dot"), times.pop("max"), strict=True)]
     return _rows(times, f"{rows:,} × {DIMENSION}", matrix)
 
