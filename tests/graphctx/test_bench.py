@@ -2,6 +2,8 @@
 
 import io
 import json
+import re
+import time
 from pathlib import Path
 
 import pytest
@@ -27,6 +29,7 @@ from benchmarks import (
     search_speed,
 )
 from benchmarks.measure import median_ratio, percentile, spread, take_turns
+from benchmarks.processor import processor_note
 from benchmarks.result import MORE, Result, Target
 from coverage.models import Chat, Learner
 from extraction.models import Document
@@ -65,6 +68,18 @@ def test_medians_ratios_and_spread() -> None:
 )
 def test_a_target_is_met_or_not(target: Target | None, median: float, ratio: float | None, met: bool | None) -> None:
     assert Result("b", "c", "ms", median, 0, 0, 1, ratio=ratio, target=target).met is met
+
+
+def test_processor_time_is_that_of_the_call(db: None) -> None:
+    def busy() -> None:
+        until = time.process_time() + 0.02
+        while time.process_time() < until:
+            pass
+
+    told = re.match(r"busy: processor time (\d+) ms here", processor_note("busy", busy))
+    assert told and 20 <= int(told[1]) < 40
+    told = re.match(r"idle: processor time (\d+) ms here", processor_note("idle", lambda: time.sleep(0.02)))
+    assert told and int(told[1]) < 10
 
 
 def test_an_unknown_benchmark_names_the_known_ones(db: None) -> None:
@@ -130,6 +145,9 @@ def test_each_benchmark_runs_in_a_database_of_its_own(monkeypatch: pytest.Monkey
     data = json.loads(out.getvalue())
     assert {row["benchmark"] for row in data["results"]} == set(names)
     assert all(row["median"] > 0 for row in data["results"])
+    notes = [note for row in data["results"] if row["benchmark"] == "plan" for note in row["notes"]]
+    assert all("processor time" in note for note in notes)
+    assert len(notes) == len(plan_speed.REQUESTS) + 2
     assert json.loads((tmp_path / "benchmarks" / "results.json").read_text()) == data
     assert [learner.name for learner in Learner.objects.all()] == ["the user's own"]
     assert not Chat.objects.exists()
