@@ -21,6 +21,7 @@ from benchmarks import (
     many_documents,
     merge_speed,
     plan_speed,
+    processor,
     promote_speed,
     registry,
     rereading,
@@ -34,6 +35,9 @@ from benchmarks.result import MORE, Result, Target
 from coverage.models import Chat, Learner
 from extraction.models import Document
 from osii.library import plan_sql
+
+
+PAGES = ("page 1,000", "search by name", "source file changed", "one collection of 10,000", "one document, outputs")
 
 
 def databases() -> set[str]:
@@ -124,6 +128,8 @@ def test_each_benchmark_runs_in_a_database_of_its_own(monkeypatch: pytest.Monkey
         (plan_sql, "FEW", 100),
         (many_documents, "DOCUMENTS", 400),
         (many_documents, "ROUNDS", 1),
+        (many_documents, "PAGES", {name: many_documents.PAGES[name] for name in PAGES}),
+        (processor, "ROUNDS", 1),
         (search_speed, "SIZES", (60,)),
         (search_speed, "RARELY", 0.5),
         (search_speed, "NUMBERS", 1),
