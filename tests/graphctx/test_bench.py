@@ -36,7 +36,6 @@ from coverage.models import Chat, Learner
 from extraction.models import Document
 from osii.library import plan_sql
 
-
 PAGES = ("page 1,000", "search by name", "source file changed", "one collection of 10,000", "one document, outputs")
 
 
