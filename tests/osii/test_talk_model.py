@@ -11,6 +11,7 @@ from django.urls import reverse
 
 from coverage.models import Chat, Learner
 from coverage.services import get_or_create_learner, put_messages
+from extraction.models import LanguageModel
 from extraction.tools import EXPLORE_TOOL_NAMES
 from graphctx.models import Steer
 from graphctx.steers import prepare, steer_id
@@ -140,6 +141,17 @@ def test_an_error_of_the_model_is_shown_and_the_turn_can_be_repeated(
     steer.refresh_from_db()
     assert (steer.status, steer.offers) == (Steer.Status.DELIVERED, 1)
     assert [one.role for one in chat.messages.all()] == ["user", "assistant"]
+
+
+def test_a_model_of_the_admin_is_chosen_by_its_name(
+    endpoint: Callable[..., ScriptedEndpoint], settings: Any, staff: Client, ada: Learner
+) -> None:
+    served = endpoint(Says("There you are."))
+    settings.OSII_LLM_MODEL = ""
+    LanguageModel.objects.create(name="small", provider="openai", model="tiny-1", base_url=served.url)
+    assert 'value="llm:small"' in staff.get(reverse("talk")).text
+    chat = begin(staff, ada, tutor="llm:small")
+    assert served.received[0].body["model"] == last(chat).metadata["model"] == "tiny-1"
 
 
 def test_a_model_that_went_says_what_to_do(settings: Any, staff: Client, ada: Learner) -> None:
