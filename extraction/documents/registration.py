@@ -154,6 +154,9 @@ def _read_version(store: Store, file_id: str, name: str) -> ExtractionVersion:
         raise ValueError("another document has a version of this id")
     bundle = store.version_dir(file_id, name)
     summary = validation.validate(bundle)
+    listed = _listed(store, file_id, name).get("text_sha256")
+    if isinstance(listed, str) and listed != summary.text_sha256:
+        raise ValueError("its text is not the one that index.json lists")
     provenance = files.read_toml(bundle / PROVENANCE)
     extractor = _table(provenance, "extractor")
     return ExtractionVersion(
@@ -170,10 +173,15 @@ def _read_version(store: Store, file_id: str, name: str) -> ExtractionVersion:
 
 def _made_at(store: Store, file_id: str, name: str) -> datetime:
     bundle = store.version_dir(file_id, name)
-    listed = {variant.get("id"): variant for variant in _entries(_index(store, file_id), "variants")}
     generated = _table(files.read_toml(bundle / PROVENANCE), "provenance").get("generated_utc")
-    found = from_utc(listed.get(name, {}).get("created_utc")) or from_utc(generated) or time_of(name)
+    found = from_utc(_listed(store, file_id, name).get("created_utc")) or from_utc(generated) or time_of(name)
     return found or datetime.fromtimestamp((bundle / TEXT).stat().st_mtime, UTC)
+
+
+def _listed(store: Store, file_id: str, name: str) -> dict[str, Any]:
+    """What index.json says of a version; empty where it does not know it."""
+    variants = _entries(_index(store, file_id), "variants")
+    return next((variant for variant in variants if variant.get("id") == name), {})
 
 
 def _index(store: Store, file_id: str) -> dict[str, Any]:

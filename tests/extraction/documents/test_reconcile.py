@@ -250,6 +250,18 @@ SPOILT = {
 }
 
 
+def test_a_text_that_was_changed_does_not_come_into_force_by_losing_the_database(store, extracted):
+    version = extracted()
+    rewrite(store.version_dir(version.document_id, version.pk) / "text.txt", "One lime.\n\nAnother.\n")
+    lose_database()
+    found = list(services.reconcile_all())
+    assert [one.what for one in found if not one.healed] == [
+        f"extractions/{version.pk} is not a version that can be registered: its text is not the one that index.json lists"
+    ]
+    assert Document.objects.get().primary is None
+    assert services.extract(version.document_id).text_sha256 == version.text_sha256
+
+
 @pytest.mark.parametrize("name", SPOILT)
 def test_what_one_document_refuses_keeps_no_other_one_waiting(name, store, add):
     ids = sorted(add(f"{number}.md", f"Text {number}.\n") for number in range(3))
