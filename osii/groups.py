@@ -25,6 +25,7 @@ REVIEWS = {
 """Decide what becomes of candidates, change propositions, set what a chat may be given and prepare its steer again."""
 
 KEEPS = {
+    "coverage.add_chat",
     "extraction.add_promotion",
     "extraction.add_run",
     "extraction.change_batch",
@@ -42,7 +43,7 @@ KEEPS = {
     "extraction.add_document",
     "extraction.add_documentsource",
 }
-"""Import chats, add files, run and stop extraction and processing, promote, keep collections."""
+"""Import chats and talk in the built-in one, add files, run and stop extraction and processing, promote, keep collections."""
 
 
 def members(known: set[str]) -> dict[str, set[str]]:
