@@ -32,6 +32,13 @@ def processor_note(case: str, call: Callable[[], object]) -> str:
     return f"{case}: processor time {min(here):.0f} ms here{database}"
 
 
+def worked() -> float:
+    """Milliseconds of processor time that this process and the database's have had so far."""
+    with connection.cursor() as cursor:
+        cursor.execute("SELECT pg_backend_pid()")
+        return time.process_time() * 1000 + _of_backend(cursor.fetchone()[0]) / 1e6
+
+
 def _of_backend(pid: int) -> int:
     """Nanoseconds on a processor; 0 where the server runs on another machine, or the kernel does not tell."""
     folder = Path("/proc") / str(pid)
