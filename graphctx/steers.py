@@ -5,6 +5,7 @@ answers and a second worker all find the same row and change it once.
 """
 
 import logging
+import unicodedata
 from typing import Any
 from uuid import NAMESPACE_URL, UUID, uuid5
 
@@ -87,13 +88,17 @@ def _topic(chat: Chat) -> str | None:
     """The text of the chat's first message, "" when it has none; None when no steer may begin."""
     if chat.imported:
         return None
-    said = Message.objects.filter(chat=chat, position__isnull=False, role=Message.Role.USER).order_by("position")[:2]
-    first = list(said)
-    if len(first) != 1:
+    said = list(Message.objects.filter(chat=chat, position__isnull=False, role=Message.Role.USER)[:2])
+    if len(said) != 1:
         return None
-    parts = transcript_view(first[0].role, first[0].parts)["parts"]
-    text = "\n\n".join(part["text"] for part in parts if part["type"] == "text")
-    return text.strip()[:TOPIC_CHARACTERS]
+    parts = transcript_view(said[0].role, said[0].parts)["parts"]
+    text = "\n\n".join(part["text"] for part in parts if part["type"] == "text").strip()
+    return text[:TOPIC_CHARACTERS] if any(map(_shows, text)) else ""
+
+
+def _shows(char: str) -> bool:
+    """Whether a character can be seen: blanks, controls and characters without a width say nothing."""
+    return unicodedata.category(char)[0] not in "ZC"
 
 
 def prepare(steer_id: UUID) -> Steer:

@@ -3,7 +3,9 @@
 A list is taken as ids first; what its rows show is read for those of one page only (``detailed``).
 """
 
+from collections import defaultdict
 from collections.abc import Iterable
+from datetime import datetime
 from uuid import UUID
 
 from django.db.models import Count, Exists, OuterRef, Q, QuerySet
@@ -24,6 +26,9 @@ STATES = (*Proposition.State.values, NO_EVIDENCE)
 
 NEAREST = 200
 """As many as a search by meaning answers."""
+
+LEVELS_SHOWN = 12
+"""The latest ones of a proposition that its history over time names."""
 
 
 def matching(
@@ -116,3 +121,17 @@ def detailed(ids: Iterable[UUID]) -> list[Proposition]:
     for key, row in found.items():
         row.instance_count = counts.get(key, 0)
     return [found[key] for key in ids if key in found]
+
+
+def level_histories(propositions: Iterable[UUID]) -> dict[UUID, list[tuple[str, datetime]]]:
+    """The latest levels of live evidence per proposition, oldest first; one query."""
+    rows = (
+        Instance.objects.filter(proposition__in=list(propositions), live=True, level__isnull=False)
+        .annotate(at=Coalesce("occurred_at", "folded_at"))
+        .order_by("at", "position", "id")
+        .values_list("proposition", "level", "at")
+    )
+    histories: dict[UUID, list[tuple[str, datetime]]] = defaultdict(list)
+    for proposition, level, at in rows:
+        histories[proposition].append((level, at))
+    return {proposition: levels[-LEVELS_SHOWN:] for proposition, levels in histories.items()}

@@ -58,14 +58,20 @@ class TestContext:
         assert data["tokens"] <= data["budget"] == 256
 
     def test_explain_shows_the_cut_and_the_times(self, learner: Learner) -> None:
-        add_propositions(learner, SOLAR)
+        rows = add_propositions(learner, SOLAR)
+        for level in ("not_yet_engaged", "shaky", "shaky", "solid", None):
+            add_evidence(rows[0], level)
         printed = run("context", "tides", "--budget", "128", "--explain")
+        assert "not yet engaged > shaky > solid  The learner knows that the moon's gravity" in printed
         assert "more than 128" in printed
         assert " no  " in printed
         assert "Times: model" in printed
         explained = json.loads(run("context", "tides", "--explain", "--json"))
         assert set(explained["timings_ms"]) == {"model", "space", "embed", "scan", "lines", "block"}
         assert len(explained["candidates"]) == 5
+        moon = next(row for row in explained["candidates"] if row["proposition_id"] == str(rows[0].pk))
+        assert [step["level"] for step in moon["levels"]] == ["not_yet_engaged", "shaky", "shaky", "solid"]
+        assert moon["level"] == "solid"
 
     def test_an_empty_graph_says_so(self, learner: Learner) -> None:
         assert run("context", "tides") == "No context for Aiko: the graph holds nothing for this learner yet.\n"

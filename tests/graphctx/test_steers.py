@@ -91,7 +91,7 @@ def test_later_messages_and_edits_change_nothing(chat: Chat) -> None:
     assert Steer.objects.count() == 1
 
 
-@pytest.mark.parametrize("parts", [[FILE], [text("  \n")]])
+@pytest.mark.parametrize("parts", [[FILE], [text("  \n")], [text("\u200b\ufeff"), FILE]])
 def test_a_first_message_without_text_is_no_topic(chat: Chat, parts: list) -> None:
     say(chat, "u1", "user", *parts)
     steer = steers.begin(chat.pk)

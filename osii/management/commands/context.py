@@ -1,7 +1,9 @@
 """What a new chat on a topic would be given."""
 
 import time
+from itertools import groupby
 from typing import Any
+from uuid import UUID
 
 from django.core.management.base import CommandParser
 
@@ -9,11 +11,15 @@ from coverage.models import GRAPH_CONTEXT_DEFAULT, GRAPH_CONTEXT_MAX_TOKENS, GRA
 from coverage.view import MalformedParts, check_storable
 from coverage.words import counted
 from graphctx.embedding import EmbeddingError, active_space, get_embedder
+from graphctx.models import Level
 from graphctx.selection import Selection, check_budget, select
 from graphctx.vectors import missing_vectors
 from osii.console import Command as OsiiCommand
+from osii.propositions import level_histories
 
 NAMES_SHOWN = 20
+CHANGES_SHOWN = 3
+"""The latest changes of a proposition's level in the table; --json has more."""
 
 
 class Command(OsiiCommand):
@@ -29,7 +35,9 @@ class Command(OsiiCommand):
             help=f"0 to {GRAPH_CONTEXT_MAX_TOKENS} in steps of {GRAPH_CONTEXT_STEP}, default {GRAPH_CONTEXT_DEFAULT}",
         )
         parser.add_argument(
-            "--explain", action="store_true", help="also the ranked candidates, where the budget cut, and the times"
+            "--explain",
+            action="store_true",
+            help="also the ranked candidates with their levels over time, where the budget cut, and the times",
         )
 
     def run(self, **options: Any) -> None:
@@ -50,6 +58,7 @@ class Command(OsiiCommand):
         data = selection.explain() if options["explain"] else selection.to_dict()
         if options["explain"]:
             data["timings_ms"] = {"model": round(loading, 3), **data["timings_ms"]}
+            _add_levels(data["candidates"])
         self.result(data, lambda shown: _render(shown, selection, learner))
 
     def _budget(self, text: str) -> int:
@@ -89,6 +98,14 @@ def _names() -> str:
     return f"there are: {', '.join(repr(name) for name in names[:NAMES_SHOWN])}{more}"
 
 
+def _add_levels(candidates: list[dict[str, Any]]) -> None:
+    """Give each candidate its ``levels`` over time, the oldest first; the last of them is its level."""
+    histories = level_histories(UUID(row["proposition_id"]) for row in candidates)
+    for row in candidates:
+        levels = histories.get(UUID(row["proposition_id"]), [])
+        row["levels"] = [{"level": level, "at": at.isoformat()} for level, at in levels]
+
+
 def _render(data: dict[str, Any], selection: Selection, learner: Learner) -> list[str]:
     if data["count"]:
         lines = [data["block"], ""]
@@ -102,15 +119,22 @@ def _render(data: dict[str, Any], selection: Selection, learner: Learner) -> lis
 
 
 def _explanation(data: dict[str, Any]) -> list[str]:
-    lines = ["", "rank  in  similarity  tokens  level            proposition"]
-    for row in data["candidates"]:
+    paths = [_path(row["levels"]) for row in data["candidates"]]
+    width = max([len("levels over time"), *map(len, paths)])
+    lines = ["", f"rank  in  similarity  tokens  {'levels over time':<{width}}  proposition"]
+    for row, path in zip(data["candidates"], paths, strict=True):
         mark = "yes" if row["included"] else "no"
-        level = (row["level"] or "").replace("_", " ")
         lines.append(
-            f"{row['rank']:>4}  {mark:<3}     {row['similarity']:>+.4f}  {row['tokens']:>6}  {level:<15}  {row['text']}"
+            f"{row['rank']:>4}  {mark:<3}     {row['similarity']:>+.4f}  {row['tokens']:>6}  {path:<{width}}  {row['text']}"
         )
     lines += ["", f"The end: {data['reason']}."]
     if data["space"]:
         lines.append(f"Space: {data['space']['name']}, {data['space']['dimension']} dimensions.")
     lines.append("Times: " + ", ".join(f"{stage} {ms:,.1f} ms" for stage, ms in data["timings_ms"].items()) + ".")
     return lines
+
+
+def _path(levels: list[dict[str, str]]) -> str:
+    """The levels from the oldest to the latest, each change once: "shaky > solid"."""
+    changes = [level for level, _run in groupby(Level(row["level"]).label for row in levels)]
+    return " > ".join(changes[-CHANGES_SHOWN:])
