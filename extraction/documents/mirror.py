@@ -114,6 +114,10 @@ def sync(store: Store, file_id: str, *, write: bool = True) -> Iterator[Differen
 def _sync_mirrors(store: Store, document: Document, *, write: bool) -> Iterator[Difference]:
     directory = store.object_dir(document.pk)
     if document.primary is None:
+        if _is_only_copy(document, directory / TEXT):
+            what = f"{TEXT} is a text that no version has; it stays where it is until one is primary"
+            yield Difference(document.pk, what, healed=False)
+            return
         for path in (directory / name for name in MIRRORED):
             if path.exists():
                 if write:
@@ -129,6 +133,12 @@ def _sync_mirrors(store: Store, document: Document, *, write: bool) -> Iterator[
             if write:
                 files.replace_by_copy(mirror, source, store.scratch)
             yield Difference(document.pk, f"{name} is not that of the primary version", healed=True)
+
+
+def _is_only_copy(document: Document, mirror: Path) -> bool:
+    """Whether it may be all that is left of a version whose own files were lost or changed together with the database."""
+    known = {version.text_sha256 for version in succeeded(document)}
+    return mirror.is_file() and files.sha256_of(mirror) not in known
 
 
 def _is_sound(path: Path, version: ExtractionVersion) -> bool:

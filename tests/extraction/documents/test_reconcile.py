@@ -256,9 +256,12 @@ def test_a_text_that_was_changed_does_not_come_into_force_by_losing_the_database
     lose_database()
     found = list(services.reconcile_all())
     assert [one.what for one in found if not one.healed] == [
-        f"extractions/{version.pk} is not a version that can be registered: its text is not the one that index.json lists"
+        f"extractions/{version.pk} is not a version that can be registered: its text is not the one that index.json lists",
+        "text.txt is a text that no version has; it stays where it is until one is primary",
     ]
     assert Document.objects.get().primary is None
+    mirror = store.object_dir(version.document_id) / "text.txt"
+    assert mirror.read_text() == "One line.\n\nAnother.\n"  # the last sound copy
     assert services.extract(version.document_id).text_sha256 == version.text_sha256
 
 
