@@ -45,6 +45,7 @@ def test_candidates_levels_the_cut_and_the_times_are_shown(staff: Client, learne
     assert "every candidate is in" in shown
     assert "embed" in shown
     assert "&lt;osii-context" in shown
+    assert shown.count('data-label="Similarity"') == 5  # on a narrow screen a row is a list
 
 
 def test_the_budget_cuts_and_says_where(staff: Client, learner: Learner) -> None:
