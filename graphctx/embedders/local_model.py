@@ -9,6 +9,7 @@ import importlib.metadata
 import importlib.util
 import logging
 import threading
+from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
@@ -32,11 +33,16 @@ SAMPLE_BYTES = 16 * 2**10
 
 
 class LocalModel(Embedder):
-    """A sentence-transformers model directory, truncated to ``spec.dimension`` and re-normalised."""
+    """A sentence-transformers model directory, truncated to ``spec.dimension`` and re-normalised.
 
-    def __init__(self, directory: Path, spec: EmbedderSpec) -> None:
+    ``revision`` tells what is there now. It is asked once more when the weights are loaded, which may be long after the
+    directory was described.
+    """
+
+    def __init__(self, directory: Path, spec: EmbedderSpec, revision: Callable[[], str]) -> None:
         self.directory = directory
         self.spec = spec
+        self._revision = revision
         self._lock = threading.Lock()
         self._model = None
 
@@ -86,6 +92,11 @@ class LocalModel(Embedder):
                 f"the model in {self.directory} has {own_dimension} dimensions, {self.spec.model} has {described}: "
                 "it is another model"
             )
+        if self._revision() != self.spec.revision:
+            raise EmbeddingError(
+                f"the model in {self.directory} became another one while this process ran: start the process again, and "
+                "`manage.py backfill_embeddings` moves the graph to the new model"
+            )
         logger.info("The model %s runs on %s", self.spec.model, model.device)
         model.max_seq_length = self.spec.max_tokens
         return model
@@ -104,14 +115,18 @@ def minilm() -> LocalModel:
         name="minilm",
         provider="sentence-transformers",
         model="all-MiniLM-L6-v2",
-        revision=importlib.metadata.version(MINILM_PACKAGE),
+        revision=_package_version(),
         runtime=RUNTIME,
         dimension=384,
         query_format=TEXT,
         document_format=TEXT,
         max_tokens=256,
     )
-    return LocalModel(directory, spec)
+    return LocalModel(directory, spec, _package_version)
+
+
+def _package_version() -> str:
+    return importlib.metadata.version(MINILM_PACKAGE)
 
 
 def embeddinggemma(directory: Path, *, dimension: int = 512, own: int = GEMMA_DIMENSION) -> LocalModel:
@@ -134,7 +149,7 @@ def embeddinggemma(directory: Path, *, dimension: int = 512, own: int = GEMMA_DI
         max_tokens=2048,
         truncated_from=own,
     )
-    return LocalModel(directory, spec)
+    return LocalModel(directory, spec, lambda: directory_revision(directory))
 
 
 def directory_revision(directory: Path) -> str:

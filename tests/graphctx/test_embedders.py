@@ -192,6 +192,17 @@ class TestEmbeddingGemma:
         with pytest.raises(EmbeddingError, match=f"{broken} cannot be loaded"):
             embeddinggemma(broken, dimension=16, own=tiny_gemma.HIDDEN).embed_query("tides")
 
+    def test_a_model_that_is_swapped_before_it_loads_is_refused(self, gemma_directory: Path, tmp_path: Path) -> None:
+        from safetensors.torch import load_file, save_file
+
+        directory = shutil.copytree(gemma_directory, tmp_path / "swapped")
+        described = embeddinggemma(directory, dimension=16, own=tiny_gemma.HIDDEN)
+        weights = directory / "model.safetensors"
+        save_file({name: -value for name, value in load_file(weights).items()}, weights, metadata={"format": "pt"})
+        with pytest.raises(EmbeddingError, match=r"became another one .* `manage.py backfill_embeddings`"):
+            described.embed_query("tides")
+        assert embeddinggemma(directory, dimension=16, own=tiny_gemma.HIDDEN).embed_query("tides").shape == (16,)
+
     def test_512_of_768_dimensions_are_the_first_ones_with_unit_length(self) -> None:
         spec = embeddinggemma_spec()
         assert (spec.dimension, spec.truncated_from, spec.normalisation, spec.max_tokens) == (512, 768, "unit", 2048)
