@@ -52,7 +52,8 @@ def store_messages(chat_id: UUID, messages: Sequence[IncomingMessage]) -> PutRes
     """
     with transaction.atomic():
         result = put_messages(chat_id, messages)
-        if any(message.role == Message.Role.USER for message in messages):
-            # Also when nothing changed: whoever repeats a delivery that was cut off gets what it should have got.
+        added = set(result.added)
+        if any(message.role == Message.Role.USER and message.message_id in added for message in messages):
+            # Only with a new message: one that was there before is no beginning, even when those before it were deleted.
             steers.begin(chat_id)
     return result

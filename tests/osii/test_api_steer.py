@@ -159,6 +159,14 @@ def test_a_first_answer_that_is_regenerated_before_the_acknowledgement_gets_it_a
     assert Steer.objects.get().offered_turn == "a2"
 
 
+def test_a_chat_that_was_under_way_gets_none_when_its_beginning_is_deleted(ada: Caller, rq_connection: object) -> None:
+    begun = ada.begin()
+    ada.put(f"/chats/{begun}/messages", [ui("u1", "What causes the tides?"), ui("u2", "And why two?")])
+    ada.delete(f"/chats/{begun}/messages/u1")
+    assert ada.put(f"/chats/{begun}/messages", [ui("u2", "And why two a day?")]).body["changed"] == ["u2"]
+    assert not Steer.objects.exists()
+
+
 def test_a_reload_shows_the_same_and_changes_nothing(ada: Caller, chat_id: UUID) -> None:
     ada.post(f"/chats/{chat_id}/steer/ack", {"steer_id": turn(ada, chat_id)["id"]})
     before = Steer.objects.values().get()
