@@ -16,6 +16,7 @@ from django.db.models.functions import Coalesce
 
 from coverage.models import GRAPH_CONTEXT_MAX_TOKENS, GRAPH_CONTEXT_STEP, Learner
 from coverage.view import count_tokens
+from coverage.words import counted
 
 from .embedding import active_space, embedder_of
 from .fence import one_line
@@ -138,7 +139,8 @@ def select(learner: Learner, topic: str, budget: int) -> Selection:
 def _why_empty(learner: Learner) -> str:
     unembedded = Proposition.objects.retrievable().filter(learner=learner).count()
     if unembedded:
-        return f"{unembedded} propositions have no vector yet: run `manage.py backfill_embeddings`"
+        have = "has" if unembedded == 1 else "have"
+        return f"{counted(unembedded, 'proposition')} {have} no vector yet: run `manage.py backfill_embeddings`"
     return "the graph holds nothing for this learner yet"
 
 

@@ -173,7 +173,9 @@ def test_an_empty_graph_says_so(learner: Learner) -> None:
 
 
 def test_a_graph_without_vectors_says_what_to_do(learner: Learner) -> None:
-    add_propositions(learner, SOLAR, vectors=False)
+    add_propositions(learner, SOLAR[:1], vectors=False)
+    assert "1 proposition has no vector yet" in select(learner, "tides", 1024).reason
+    add_propositions(learner, SOLAR[1:], vectors=False)
     assert "5 propositions have no vector yet" in select(learner, "tides", 1024).reason
 
 
