@@ -252,7 +252,7 @@ def test_what_the_command_prints(tmp_path: Path) -> None:
     assert error == ""
     tokens = sum(entry.tokens for entry in CoverageEntry.objects.all())
     assert f"       2 {tokens:>9}  2026-05-01 12:01 UTC  covered   Talk" in out.splitlines()
-    assert out.splitlines()[-1].endswith(f"; covered by checkpoints: 2 messages, {tokens} tokens.")
+    assert f"; covered by checkpoints: 2 messages, {tokens} tokens.\n" in out
     data = json.loads(command(path, "--json")[0])
     (row,) = data["checkpoints"]
     assert (row["state"], row["external_id"], row["folded_at"]) == ("already", "c1", "2026-05-01T12:01:30+00:00")
