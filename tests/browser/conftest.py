@@ -106,13 +106,21 @@ def page(open_context) -> Page:
     return open_context(viewport={"width": 1280, "height": 900}).new_page()
 
 
+@pytest.fixture(autouse=True)
+def home(settings, tmp_path: Path) -> Path:
+    """A store and uploads of this test's own: what an earlier one left on disk would be registered again."""
+    settings.OSII_HOME = tmp_path / "home"
+    settings.OSII_HOME.mkdir()
+    return settings.OSII_HOME
+
+
 @pytest.fixture
-def work(manage, child_environment) -> Callable[[str], None]:
+def work(manage, child_environment, home) -> Callable[[str], None]:
     """Has a real worker do what waits in a queue."""
 
     def run(queue: str) -> None:
-        command = manage("work", queue, "--burst")
-        done = subprocess.run(command, env=child_environment, capture_output=True, text=True, timeout=120, check=False)
+        command, variables = manage("work", queue, "--burst"), child_environment | {"OSII_HOME": str(home)}
+        done = subprocess.run(command, env=variables, capture_output=True, text=True, timeout=120, check=False)
         assert done.returncode == 0, done.stderr
 
     return run
