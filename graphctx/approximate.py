@@ -12,10 +12,8 @@ import numpy as np
 from django.conf import settings
 from django.db import connection, transaction
 
+from . import vector_index
 from .models import EmbeddingSpace
-
-INDEX_DIMENSIONS = 2000
-"""As many as pgvector's HNSW index takes."""
 
 LEAST_LOOKED_AT = 200
 MOST_LOOKED_AT = 1000
@@ -96,33 +94,14 @@ def index_name(space: EmbeddingSpace) -> str:
 
 
 def build_index(space: EmbeddingSpace) -> bool:
-    """Make the index of a space beside everything else that goes on; False where it is there. One that was interrupted is
-    made anew. Raises ValueError for a space of more dimensions than an index takes.
-    """
-    if space.dimension > INDEX_DIMENSIONS:
-        raise ValueError(
-            f"the space {space.name!r} has {space.dimension} dimensions; an index takes {INDEX_DIMENSIONS}"
-        )
-    # Within a transaction it can only be made with the table locked.
-    beside = "" if connection.in_atomic_block else "CONCURRENTLY"
-    with connection.cursor() as cursor:
-        cursor.execute("SELECT indisvalid FROM pg_index WHERE indexrelid = to_regclass(%s)", [index_name(space)])
-        found = cursor.fetchone()
-        if found == (True,):
-            return False
-        if found:
-            drop_index(space)
-        cursor.execute(
-            f"CREATE INDEX {beside} {index_name(space)} ON graphctx_propositionvector "
-            f"USING hnsw ((embedding::vector({space.dimension})) vector_cosine_ops) WHERE space_id = '{space.pk}'"
-        )
-    forget()
-    return True
+    """As `vector_index.build`."""
+    made = vector_index.build("graphctx_propositionvector", index_name(space), space)
+    if made:
+        forget()
+    return made
 
 
 def drop_index(space: EmbeddingSpace) -> None:
     """Drop the index of a space, if there is one."""
-    beside = "" if connection.in_atomic_block else "CONCURRENTLY"
-    with connection.cursor() as cursor:
-        cursor.execute(f"DROP INDEX {beside} IF EXISTS {index_name(space)}")
+    vector_index.drop(index_name(space))
     forget()

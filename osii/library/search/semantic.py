@@ -4,13 +4,11 @@ import numpy as np
 from django.conf import settings
 from django.db import connection, transaction
 
+from graphctx import vector_index
 from graphctx.embedding import active_space, embedder_of
 from graphctx.models import EmbeddingSpace
 
 from .searched import Searched, Sql, best_of
-
-INDEX_DIMENSIONS = 2000
-"""As many as pgvector's HNSW index takes."""
 
 
 def nearest(text: str, outputs: Searched, limit: int) -> dict[int, float]:
@@ -76,27 +74,8 @@ def name(space: EmbeddingSpace) -> str:
 
 
 def build_index(space: EmbeddingSpace) -> bool:
-    """Make the index of a space beside everything else that goes on; False where it is there. One that was interrupted is
-    made anew. Raises ValueError for a space of more dimensions than an index takes.
-    """
-    if space.dimension > INDEX_DIMENSIONS:
-        raise ValueError(
-            f"the space {space.name!r} has {space.dimension} dimensions; an index takes {INDEX_DIMENSIONS}"
-        )
-    # Within a transaction it can only be made with the table locked.
-    beside = "" if connection.in_atomic_block else "CONCURRENTLY"
-    with connection.cursor() as cursor:
-        cursor.execute("SELECT indisvalid FROM pg_index WHERE indexrelid = to_regclass(%s)", (name(space),))
-        found = cursor.fetchone()
-        if found == (True,):
-            return False
-        if found:
-            cursor.execute(f"DROP INDEX {beside} IF EXISTS {name(space)}")
-        cursor.execute(
-            f"CREATE INDEX {beside} {name(space)} ON osii_chunkvector "
-            f"USING hnsw ((embedding::vector({space.dimension})) vector_cosine_ops) WHERE space_id = '{space.pk}'"
-        )
-    return True
+    """As `vector_index.build`."""
+    return vector_index.build("osii_chunkvector", name(space), space)
 
 
 def _literal(vector: np.ndarray) -> str:
