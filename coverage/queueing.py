@@ -28,12 +28,14 @@ ENDED = {"finished", "failed", "stopped", "canceled"}
 JOB_TIMEOUT_SECONDS = 24 * 3600
 """RQ's own timeout is a last resort; a run has its own lease and limits."""
 
+Function = Callable[..., object] | str
+"""What a job calls: a function, or its dotted name where the function's module imports the one that enqueues it."""
 
 stop_requested = threading.Event()
 """Set when this worker process was told to stop: a long job hands its work back at its next step."""
 
 
-def enqueue_on_commit(queue: str, function: Callable[..., object], *args: object, job_id: str) -> None:
+def enqueue_on_commit(queue: str, function: Function, *args: object, job_id: str) -> None:
     """Enqueue ``function(*args)`` on ``queue`` once the current transaction commits.
 
     ``args`` are ids only: a job loads fresh rows. ``job_id`` is deterministic (no ``:`` in it).
@@ -41,7 +43,7 @@ def enqueue_on_commit(queue: str, function: Callable[..., object], *args: object
     transaction.on_commit(lambda: enqueue_now(queue, function, *args, job_id=job_id), robust=True)
 
 
-def enqueue_now(queue: str, function: Callable[..., object], *args: object, job_id: str) -> bool:
+def enqueue_now(queue: str, function: Function, *args: object, job_id: str) -> bool:
     """Enqueue at once; False when the job is already there or Redis is away (both harmless)."""
     try:
         rq_queue = django_rq.get_queue(queue, commit_mode="auto")
@@ -57,7 +59,7 @@ def enqueue_now(queue: str, function: Callable[..., object], *args: object, job_
     return True
 
 
-def enqueue_missing(queue: str, function: Callable[..., object], jobs: Mapping[str, tuple[object, ...]]) -> int:
+def enqueue_missing(queue: str, function: Function, jobs: Mapping[str, tuple[object, ...]]) -> int:
     """Enqueue, in order, those of ``jobs`` (id → arguments) that do not wait or run already; returns how many.
 
     Which ones do is asked in one round trip, so looking at a backlog of thousands is cheap.

@@ -17,6 +17,7 @@ from coverage.services import lock_chat
 from .leases import limit_silence
 from .models import Run
 from .planning import abandon_open_batches
+from .queueing import enqueue_run
 from .redaction import redact
 
 MAX_RECOVERIES = 10
@@ -93,8 +94,6 @@ def remember(run: Run, mode: str, worker: str, model: str) -> None:
 
 
 def _abort(current: Run) -> None:
-    from .jobs import enqueue_run  # jobs execute runs, and so import this module
-
     abandon_open_batches(current.chat_id)
     _end(current, Run.Status.ABORTED, error="")
     if current.following:

@@ -1,15 +1,15 @@
-"""RQ entry points (ids only, load fresh, idempotent), and how a run gets to one."""
+"""RQ entry points: they take ids, load fresh rows, and may run any number of times."""
 
-from collections.abc import Iterable
 from uuid import UUID
 
 from django.conf import settings
 from django.db.utils import Error
 
-from coverage.queueing import CHATS, enqueue_missing, enqueue_on_commit, stop_requested
+from coverage.queueing import stop_requested
 
 from . import spending
 from .models import Run
+from .queueing import enqueue_run
 from .runs import execute
 
 
@@ -29,17 +29,3 @@ def run_chat(run_id: str) -> str:
     if run.status == Run.Status.QUEUED and not stop_requested.is_set() and not spending.day_is_spent(run.worker):
         enqueue_run(run)
     return run.status
-
-
-def enqueue_run(run: Run) -> None:
-    """Enqueue a queued run; the job's id names the attempt, so enqueuing twice is harmless."""
-    enqueue_on_commit(CHATS, run_chat, str(run.pk), job_id=job_id(run))
-
-
-def enqueue_runs(runs: Iterable[Run]) -> int:
-    """Enqueue those of these queued runs, in order, that have no job in the queue; returns how many had none."""
-    return enqueue_missing(CHATS, run_chat, {job_id(run): (str(run.pk),) for run in runs})
-
-
-def job_id(run: Run) -> str:
-    return f"run-{run.pk}-{run.attempt + 1}"

@@ -16,8 +16,8 @@ from coverage.queueing import QUEUES, release_stuck
 from graphctx.steers import enqueue_waiting
 
 from . import endings
-from .jobs import enqueue_run, enqueue_runs
 from .models import Run
+from .queueing import enqueue_run, enqueue_runs
 from .services import retry_failed_run
 from .spending import not_held
 

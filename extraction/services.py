@@ -15,11 +15,11 @@ from coverage.models import Chat
 from coverage.services import settle
 
 from . import endings
-from .jobs import enqueue_run
 from .llm.choice import model_names
 from .locking import with_runs_locked
 from .models import Batch, Run
 from .planning import abandon_open_batches, split
+from .queueing import enqueue_run
 from .selectors import EXTRACTABLE, IN_FLIGHT, reaches
 from .workers import check_model
 

@@ -24,6 +24,7 @@ from .selection import Selection, select
 logger = logging.getLogger(__name__)
 
 NAMESPACE = uuid5(NAMESPACE_URL, "osii:steer")
+PREPARE = "graphctx.jobs.prepare_steer"
 TOPIC_CHARACTERS = 8000
 """As much of a first message as an embedder reads; a pasted book is still a topic."""
 
@@ -152,6 +153,4 @@ def enqueue_waiting() -> int:
 
 
 def _enqueue(enqueue: Any, pk: UUID) -> bool | None:
-    from .jobs import prepare_steer
-
-    return enqueue(STEERS, prepare_steer, str(pk), job_id=f"steer-{pk}")
+    return enqueue(STEERS, PREPARE, str(pk), job_id=f"steer-{pk}")

@@ -25,12 +25,12 @@ from extraction.workers import WorkerUnavailable
 from graphctx.models import Steer
 
 from . import history, prompts, quizzes
+from .events import Said, TurnFailed
 from .state import Talk
-from .turns import Said, TurnFailed
 from .writing import Reply
 
 if TYPE_CHECKING:
-    from .turns import Playing
+    from .events import Playing
 
 BEAT_SECONDS = 5.0
 """So often a turn that says nothing shows that it lives, which is also when a closed page is noticed."""

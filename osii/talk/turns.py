@@ -5,9 +5,8 @@ a turn that failed or was cut off is simply still owed.
 """
 
 import threading
-from collections.abc import Generator, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
 from uuid import UUID
 
 from django.db import connection
@@ -18,46 +17,14 @@ from graphctx import delivery
 from graphctx.models import Steer
 
 from . import scripted, writing
+from .events import Busy, Done, Event, Failed, Playing, Said, TurnFailed
 from .state import LLM, Talk, read
-from .writing import Reply
 
 AT_ONCE = 4
 """Turns that one web process plays at a time: each holds one of its threads, and the pages need some too."""
 BUSY_HERE = "as many turns as this server plays at a time are under way; try again in a moment"
 
 _playing = threading.BoundedSemaphore(AT_ONCE)
-
-
-class TurnFailed(Exception):
-    """The tutor gave no answer; the text says why, for people."""
-
-
-@dataclass(frozen=True, slots=True)
-class Said:
-    """A piece of the answer's text as it comes; an empty one says only that the turn is still under way."""
-
-    text: str
-
-
-@dataclass(frozen=True, slots=True)
-class Failed:
-    """The turn is still owed and may be repeated."""
-
-    reason: str
-
-
-@dataclass(frozen=True, slots=True)
-class Busy:
-    """The same turn is being played elsewhere."""
-
-
-@dataclass(frozen=True, slots=True)
-class Done:
-    """The answer stands in the transcript."""
-
-
-Event = Said | Failed | Busy | Done
-Playing = Generator[Said, None, Reply]
 
 
 def play(chat_id: UUID) -> Iterator[Event]:

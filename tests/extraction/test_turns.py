@@ -38,11 +38,13 @@ def drain(limit: int = 100) -> list[str]:
     queue = django_rq.get_queue(CHATS)
     turns = []
     while job := queue.job_ids[:1]:
-        (run_id,) = queue.fetch_job(job[0]).args
+        called = queue.fetch_job(job[0])
+        (run_id,) = called.args
         queue.remove(job[0])
         queue.connection.delete(f"rq:job:{job[0]}")
         turns.append(Run.objects.get(pk=run_id).chat.title)
-        jobs.run_chat(run_id)
+        assert called.func is jobs.run_chat
+        called.func(run_id)
         assert len(turns) < limit
     return turns
 

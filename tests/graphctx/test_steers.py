@@ -5,6 +5,7 @@ import uuid
 
 import pytest
 from django.db import connection
+from django.utils.module_loading import import_string
 
 from coverage.models import Chat, Learner
 from coverage.services import IncomingMessage, put_messages
@@ -56,8 +57,9 @@ def test_it_is_enqueued_once_and_on_commit(chat: Chat, monkeypatch, django_captu
         assert steers.begin(chat.pk).pk == first.pk
     ((queue, job, argument), options) = jobs_put[0]
     assert len(jobs_put) == 1
-    assert (queue, job, argument) == ("steers", jobs.prepare_steer, str(first.pk))
+    assert (queue, job, argument) == ("steers", steers.PREPARE, str(first.pk))
     assert options == {"job_id": f"steer-{first.pk}"}
+    assert import_string(job) is jobs.prepare_steer
 
 
 def test_the_answer_that_came_with_the_first_message_does_not_matter(chat: Chat) -> None:

@@ -21,7 +21,7 @@ from extraction import runs, services
 from extraction.models import Run
 from graphctx.models import Level, Steer
 from graphctx.steers import prepare, steer_id
-from osii.talk import quizzes, scripted, state, turns, writing
+from osii.talk import events, quizzes, scripted, state, turns, writing
 from tests.factories import message
 from tests.graphctx.conftest import add_evidence, add_propositions
 from tests.osii import rows
@@ -241,11 +241,11 @@ class TestRepeats:
                 {"after": last(chat).message_id, "text": "Tin is soft."},
                 headers={"Accept": "text/event-stream"},
             )
-            assert events(response) == [("busy", {})]
+            assert streamed(response) == [("busy", {})]
 
 
 def _fails(*_: Any) -> Any:
-    raise turns.TurnFailed("it is asleep")
+    raise events.TurnFailed("it is asleep")
     yield
 
 
@@ -258,7 +258,7 @@ def held_elsewhere(chat_id: UUID) -> Iterator[None]:
         other.execute("SELECT pg_advisory_unlock_all()")
 
 
-def events(response: Any) -> list[tuple[str, dict[str, Any]]]:
+def streamed(response: Any) -> list[tuple[str, dict[str, Any]]]:
     """The events of a stream, as a browser reads them."""
     assert response["Content-Type"] == "text/event-stream"
     blocks = b"".join(response.streaming_content).decode().split("\n\n")
@@ -271,7 +271,7 @@ class TestStream:
         chat = begin(staff)
         sent = {"after": last(chat).message_id, "text": "Copper is a red metal that melts."}
         response = staff.post(reverse("talk-say", args=[chat.pk]), sent, headers={"Accept": "text/event-stream, */*"})
-        assert events(response) == [("text", {"text": "Fill in the missing word."}), ("done", {})]
+        assert streamed(response) == [("text", {"text": "Fill in the missing word."}), ("done", {})]
         assert "no-store" in response["Cache-Control"]
         fragment = staff.get(reverse("talk-chat", args=[chat.pk]), headers={"HX-Request": "true"}).text
         assert "Copper is a red metal that ____." in fragment
@@ -282,7 +282,7 @@ class TestStream:
         chat = begin(staff)
         sent = {"after": last(chat).message_id, "text": text}
         response = staff.post(reverse("talk-say", args=[chat.pk]), sent, headers={"Accept": "text/event-stream"})
-        ((name, data),) = events(response)
+        ((name, data),) = streamed(response)
         assert (name, reason in data["reason"]) == ("refused", True)
 
     def test_a_turn_that_fails_says_so_and_frees_its_place(
@@ -293,9 +293,9 @@ class TestStream:
         with monkeypatch.context() as patch:
             patch.setattr("osii.talk.turns._reply", _fails)
             response = staff.post(reverse("talk-say", args=[chat.pk]), sent, headers={"Accept": "text/event-stream"})
-            assert events(response) == [("failed", {"reason": "The tutor gave no answer: it is asleep."})]
+            assert streamed(response) == [("failed", {"reason": "The tutor gave no answer: it is asleep."})]
         again = staff.post(reverse("talk-reply", args=[chat.pk]), headers={"Accept": "text/event-stream"})
-        assert [name for name, _ in events(again)] == ["text", "done"]
+        assert [name for name, _ in streamed(again)] == ["text", "done"]
 
     def test_no_more_turns_are_played_than_leave_threads_for_the_pages(self, staff: Client) -> None:
         chat = begin(staff)
@@ -303,10 +303,10 @@ class TestStream:
         played = [turns.play(begin(staff).pk) for _ in range(turns.AT_ONCE)]
         for one in played:
             next(one)
-        assert list(turns.play(chat.pk)) == [turns.Failed(turns.BUSY_HERE)]
+        assert list(turns.play(chat.pk)) == [events.Failed(turns.BUSY_HERE)]
         for one in played:
             one.close()
-        assert list(turns.play(chat.pk))[-1] == turns.Done()
+        assert list(turns.play(chat.pk))[-1] == events.Done()
 
     def test_a_page_that_was_closed_leaves_the_turn_owed_and_the_lock_free(self, staff: Client) -> None:
         chat = begin(staff)
@@ -317,7 +317,7 @@ class TestStream:
         assert state.owed_after(last(chat))
         with held_elsewhere(chat.pk):
             pass
-        assert [type(event) for event in turns.play(chat.pk)][-1] is turns.Done
+        assert [type(event) for event in turns.play(chat.pk)][-1] is events.Done
 
 
 class TestPages:

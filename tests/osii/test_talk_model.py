@@ -15,7 +15,7 @@ from extraction.models import LanguageModel
 from extraction.tools import EXPLORE_TOOL_NAMES
 from graphctx.models import Steer
 from graphctx.steers import prepare, steer_id
-from osii.talk import history, prompts, quizzes, state, turns, writing
+from osii.talk import events, history, prompts, quizzes, state, turns, writing
 from osii.talk.model import offered_tools
 from tests.extraction.scripted_endpoint import (
     KEY,
@@ -30,7 +30,7 @@ from tests.extraction.scripted_endpoint import (
 from tests.factories import message
 from tests.graphctx.conftest import SOLAR, add_propositions
 
-from .test_talk import begin, events, last
+from .test_talk import begin, last, streamed
 
 pytestmark = pytest.mark.django_db
 
@@ -65,7 +65,7 @@ def begin_with_model(staff: Client, learner: Learner, topic: str = "What causes 
 
 
 def reply(staff: Client, chat: Chat) -> list[tuple[str, dict[str, Any]]]:
-    return events(staff.post(reverse("talk-reply", args=[chat.pk]), headers=STREAM))
+    return streamed(staff.post(reverse("talk-reply", args=[chat.pk]), headers=STREAM))
 
 
 def owing(endpoint: Callable[..., ScriptedEndpoint], learner: Learner, *script: Any, **more: Any) -> tuple[Chat, Any]:
@@ -167,7 +167,7 @@ def test_a_page_that_is_closed_ends_the_request(
 ) -> None:
     chat, _ = owing(endpoint, ada, Says("A long answer."))
     playing = turns.play(chat.pk)
-    assert next(playing) == turns.Said("A long ")
+    assert next(playing) == events.Said("A long ")
     playing.close()
     assert state.owed_after(last(chat))
     assert reply(staff, chat)[-1] == ("done", {})

@@ -14,7 +14,7 @@ from django.views.decorators.http import require_POST, require_safe
 from coverage.ids import new_id
 from coverage.models import GRAPH_CONTEXT_DEFAULT, GRAPH_CONTEXT_MAX_TOKENS, Chat
 from coverage.services import get_or_create_learner
-from osii.talk import quizzes, turns, writing
+from osii.talk import events, quizzes, turns, writing
 from osii.talk.state import SETTING
 from osii.web.access import PageRequest, get_chat, staff_action, staff_page
 from osii.web.talk import recent_talks, shown
@@ -118,9 +118,9 @@ def _said(request: PageRequest, chat: Chat, write: Callable[[UUID, str, str], No
 def _played(request: PageRequest, chat: Chat) -> HttpResponse:
     """Play the turn to its end, then show the page."""
     *_, last = turns.play(chat.pk)
-    if isinstance(last, turns.Failed):
+    if isinstance(last, events.Failed):
         messages.error(request, f"The tutor gave no answer: {last.reason}.")
-    elif isinstance(last, turns.Busy):
+    elif isinstance(last, events.Busy):
         messages.info(
             request, "The tutor is answering already, perhaps in another tab. Load the page again in a moment."
         )
@@ -136,13 +136,13 @@ def _events(chat_id: UUID) -> Iterator[str]:
     yield ": the turn begins\n\n"
     for event in turns.play(chat_id):
         match event:
-            case turns.Said(text):
+            case events.Said(text):
                 yield _event("text", text=text) if text else ": the turn is under way\n\n"
-            case turns.Failed(reason):
+            case events.Failed(reason):
                 yield _event("failed", reason=f"The tutor gave no answer: {reason}.")
-            case turns.Busy():
+            case events.Busy():
                 yield _event("busy")
-            case turns.Done():
+            case events.Done():
                 yield _event("done")
 
 
