@@ -78,6 +78,11 @@ class ApiToken(models.Model):
         """Whose data it opens: "staff", or the learner's name."""
         return "staff" if self.staff else str(self.learner)
 
+    @property
+    def actor(self) -> str:
+        """Who a run, a removal or an action is by, in its record."""
+        return f"api:{self.prefix}" + (f" ({self.name})" if self.name else "")
+
     def refusal(self, now: datetime | None = None) -> str:
         """Why it is not valid (any more); empty while it is."""
         if self.revoked_at is not None:

@@ -4,13 +4,15 @@ from collections.abc import Callable
 
 from django.http import HttpRequest, HttpResponse
 
+from osii.ops import audit
+
 from .problems import MEDIA_TYPE, problem_response
 
 ROOT = "/api/"
 
 
 class ApiMiddleware:
-    """Errors are problem+json, and nothing is kept by a cache."""
+    """Errors are problem+json, nothing is kept by a cache, and what a staff token changes is on record."""
 
     def __init__(self, get_response: Callable[[HttpRequest], HttpResponse]) -> None:
         self.get_response = get_response
@@ -23,6 +25,7 @@ class ApiMiddleware:
             kept = {name: value for name, value in response.headers.items() if name == "Allow"}
             response = problem_response(response.status_code, _DETAILS.get(response.status_code, ""), headers=kept)
         response.headers.setdefault("Cache-Control", "no-store")
+        audit.record_call(request, response.status_code)
         return response
 
 

@@ -41,7 +41,7 @@ def wrong(error: BadRequest, where: str = "body") -> Problem:
 
 def actor(request: ApiRequest) -> str:
     """Who a run or a promotion is by, in its record."""
-    return f"api:{request.auth.prefix}" + (f" ({request.auth.name})" if request.auth.name else "")
+    return request.auth.actor
 
 
 def start(request: ApiRequest, given: Request, **more: Any) -> tuple[ProcessingRun, bool]:

@@ -9,7 +9,10 @@ from coverage.ids import new_id
 
 
 class StaffAction(models.Model):
-    """One thing that a staff account did in the dashboard, as its route and the ids in it. Append-only."""
+    """One thing that a staff account did in the dashboard, or a staff token through the API: its route and the ids in it.
+
+    Append-only.
+    """
 
     id = models.UUIDField(primary_key=True, default=new_id, editable=False)
     # The account may go; its name stays with what was done.

@@ -1,22 +1,27 @@
-"""The record of what staff do in the dashboard: who, which route, on which ids, and whether it was done.
+"""The record of what staff do, in the dashboard and through the API: who, which route, on which ids, and whether it was done.
 
-Contents of forms are not kept. The admin keeps its own (`LogEntry`), commands name their user in what they write.
+Contents of forms and bodies are not kept. The admin keeps its own (`LogEntry`), commands name their user in what they write.
 """
 
 import ipaddress
 import logging
+import re
 from typing import Any
 
-from django.db import DatabaseError, transaction
+from django.db import DatabaseError, InterfaceError, transaction
 from django.http import HttpRequest
 
-from osii.models import StaffAction
+from osii.models import ApiToken, StaffAction
 
 from .requests import address_of
 
 logger = logging.getLogger(__name__)
 
 SAFE = {"GET", "HEAD", "OPTIONS"}
+READS = {"POST /api/context", "POST /api/search", "POST /api/resolve", "POST /api/resolve/documents"}
+"""Calls that have a body and change nothing."""
+NAMED_BY_CLIENTS = {"message_id"}
+"""Ids that may say something of a person, in a record that outlives them."""
 
 
 def record(request: HttpRequest, status: int, arguments: dict[str, Any]) -> None:
@@ -24,19 +29,32 @@ def record(request: HttpRequest, status: int, arguments: dict[str, Any]) -> None
     if request.method in SAFE:
         return
     match = request.resolver_match
+    action = match.view_name if match and match.view_name else request.path_info
+    _append(request, status, arguments, action=action, username=request.user.get_username(), user_id=request.user.pk)
+
+
+def record_call(request: HttpRequest, status: int) -> None:
+    """The same for a call of the API. A learner's token is no staff: what it does is not kept here."""
+    caller, match = getattr(request, "auth", None), request.resolver_match
+    if request.method in SAFE or match is None or not isinstance(caller, ApiToken) or not caller.staff:
+        return
+    route = re.sub(r"<(?:\w+:)?(\w+)>", r"{\1}", match.route)
+    action = f"{request.method} /{route}"
+    if action not in READS:
+        _append(request, status, match.kwargs, action=action, username=caller.actor)
+
+
+def _append(request: HttpRequest, status: int, arguments: dict[str, Any], *, username: str, **more: Any) -> None:
+    about = {name: str(value)[:200] for name, value in arguments.items() if name not in NAMED_BY_CLIENTS}
+    address, action = _address(request), more.pop("action")[:100]
     try:
         with transaction.atomic():
             StaffAction.objects.create(
-                user_id=request.user.pk,
-                username=request.user.get_username(),
-                action=match.view_name if match and match.view_name else request.path_info[:100],
-                about={name: str(value)[:200] for name, value in arguments.items()},
-                status=status,
-                address=_address(request),
+                username=username[:150], action=action, about=about, status=status, address=address, **more
             )
-    except DatabaseError as error:
-        # What was done is done; a page that says otherwise would be wrong.
-        logger.error("What %s did at %s is not on record: %s", request.user.get_username(), request.path, error)
+    except (DatabaseError, InterfaceError) as error:
+        # What was done is done; an answer that says otherwise would be wrong.
+        logger.error("What %s did at %s is not on record: %s", username, request.path, error)
 
 
 def _address(request: HttpRequest) -> str | None:
