@@ -12,7 +12,8 @@ from typing import Any
 from uuid import UUID
 
 from django.db import DatabaseError, transaction
-from django.db.models import F
+from django.db.models import F, OuterRef, Subquery
+from django.db.models.functions import NullIf
 
 from coverage.guards import allow_erase
 from coverage.ids import new_id
@@ -21,7 +22,7 @@ from graphctx import links
 from graphctx.models import Instance
 
 from .. import erasure
-from ..models import Document, ExtractionVersion, Removal
+from ..models import Document, DocumentSource, ExtractionVersion, Removal
 from . import files, mirror
 from .errors import RemovalRefused, StoreError, UnknownDocument
 from .ids import check_file_id, is_extraction_id
@@ -156,6 +157,10 @@ def _erase_evidence(evidence: Any) -> dict[str, int]:
 def _delete_document(document: Document) -> dict[str, int]:
     document.primary = None  # the pointer protects its version
     document.save(update_fields=("primary",))
+    # What came in its place under a path came in the place of what it had replaced there itself.
+    before = DocumentSource.objects.filter(document=document, path=OuterRef("path")).values("replaces")
+    followers = DocumentSource.objects.filter(replaces=document)
+    followers.update(replaces=NullIf(Subquery(before), F("document")))
     return _counts(document.delete()[1])
 
 

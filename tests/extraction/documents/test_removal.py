@@ -1,5 +1,6 @@
 """Removing documents and old versions: on request only, recorded, nothing left and nothing else touched."""
 
+import tomllib
 from datetime import timedelta
 
 import pytest
@@ -98,6 +99,34 @@ def test_a_removed_document_can_be_added_again(store, versions, write):
     assert services.add_file(write("notes.txt", "One line.\n\nAnother.\n")).status == "added"
     assert services.extract(file_id).pk not in {version.pk for version in versions}
     assert list(invariants.check()) == []
+
+
+def test_what_was_replaced_stays_replaced_when_the_one_between_goes(store, write):
+    """In the database, by the narrowed list of the planner, and on disk once the store is reconciled."""
+    path = write("a.txt", "one")
+    first = services.add_file(path).file_id
+    path.write_text("two")
+    second = services.add_file(path).file_id
+    path.write_text("three")
+    third = services.add_file(path).file_id
+    services.remove_document(second, "keeper")
+    assert DocumentSource.objects.get(document=third).replaces_id == first
+    assert [document.pk for document in selectors.source_changed()] == [first]
+    list(services.reconcile_all())
+    meta = tomllib.loads((store.object_dir(third) / "meta.toml").read_text())
+    assert meta["sources"][0]["replaces"] == first
+    assert list(services.reconcile_all()) == []
+
+
+def test_a_file_that_came_back_replaces_nothing_when_the_one_between_goes(store, write):
+    path = write("a.txt", "one")
+    first = services.add_file(path).file_id
+    path.write_text("two")
+    second = services.add_file(path).file_id
+    path.write_text("one")
+    assert services.add_file(path).replaces == second
+    services.remove_document(second, "keeper")
+    assert DocumentSource.objects.get(document=first).replaces_id is None
 
 
 def test_a_document_removed_while_it_is_added_is_added_whole(store, extracted, write, monkeypatch):
