@@ -7,11 +7,12 @@ from typing import Any
 from django.apps import apps
 from django.contrib import admin
 from django.contrib.auth.views import redirect_to_login
-from django.core.exceptions import PermissionDenied
-from django.http import HttpRequest, HttpResponse
+from django.core.exceptions import ImproperlyConfigured, PermissionDenied
+from django.http import Http404, HttpRequest, HttpResponse
 from django.urls import URLPattern
 from django_rq.admin import QueueAdmin
 from django_rq.models import Dashboard
+from rq.exceptions import NoSuchJobError
 
 from . import (  # noqa: F401 - they register their models
     care_admin,
@@ -28,6 +29,9 @@ admin.site.index_title = "All tables"
 admin.site.empty_value_display = "–"
 apps.get_app_config("django_rq").verbose_name = "Queues"
 
+NOT_THERE = ("worker key", "rq_scheduler not installed")
+"""What the library says of a worker that is gone, and of schedulers, which OSII has none of."""
+
 
 def superuser_only(view: Callable[..., HttpResponse]) -> Callable[..., HttpResponse]:
     @wraps(view)
@@ -36,7 +40,14 @@ def superuser_only(view: Callable[..., HttpResponse]) -> Callable[..., HttpRespo
             return redirect_to_login(request.get_full_path())
         if not request.user.is_superuser:
             raise PermissionDenied("Queues and jobs are for superusers.")
-        return view(request, *args, **kwargs)
+        try:
+            return view(request, *args, **kwargs)
+        except NoSuchJobError:
+            raise Http404("This job is not there any more.") from None
+        except (ImproperlyConfigured, ValueError) as error:
+            if any(words in str(error) for words in NOT_THERE):
+                raise Http404(str(error)) from None
+            raise
 
     return guarded
 

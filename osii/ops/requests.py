@@ -12,10 +12,14 @@ from . import logs
 HEADER = "X-Request-ID"
 _ID = re.compile(r"[A-Za-z0-9._-]{8,64}", re.ASCII)
 
-LOGIN, LOGIN_BYTES = "/login/", 64 * 1024
-"""The one form that anybody may send; everything else asks who it is before it reads a body."""
+LOGIN, LOGIN_BYTES = "login", 64 * 1024
+"""The one form that anybody may send."""
+FORM_BYTES = 4 * 2**20
+"""Every other form. Looking for its token reads the whole body, of whoever sent it and with files in it; what takes more
+(uploads, the API) is exempt from that look and asks first who it is."""
+SAFE = {"GET", "HEAD", "OPTIONS", "TRACE"}
 
-Answer = Callable[[HttpRequest], HttpResponse]
+Answer = Callable[..., HttpResponse]
 
 
 class OperationsMiddleware:
@@ -30,15 +34,26 @@ class OperationsMiddleware:
         with logs.bound(request=identity):
             response = self._answer(request)
         response.headers[HEADER] = identity
+        response.headers.setdefault("X-Content-Type-Options", "nosniff")
         return response
+
+    def process_view(
+        self, request: HttpRequest, view: Answer, _arguments: tuple, _parameters: dict
+    ) -> HttpResponse | None:
+        """Before the middleware that would read it: a body that is too long for a form."""
+        if request.method in SAFE or getattr(view, "csrf_exempt", False):
+            return None
+        match = request.resolver_match
+        most = LOGIN_BYTES if match and match.view_name == LOGIN else FORM_BYTES
+        if _length(request) <= most:
+            return None
+        return HttpResponse(f"A form may have {most:,} bytes at most.\n", status=413, content_type="text/plain")
 
     def _answer(self, request: HttpRequest) -> HttpResponse:
         from . import metrics, probes  # the apps are loaded by now
 
         own = {"/healthz": probes.healthz, "/readyz": probes.readyz, "/metrics": metrics.metrics}
         view = own.get(request.path_info)
-        if request.path_info == LOGIN and _length(request) > LOGIN_BYTES:
-            return HttpResponse("A login is not that long.\n", status=413, content_type="text/plain")
         return self.get_response(request) if view is None else view(request)
 
 
