@@ -39,7 +39,7 @@ quality: $(READY) ## measure precision and recall of the extract workers on the 
 screenshots: $(READY) ## take a picture of every page, of the demo's data (needs chromium)
 	@$(RUN) -m tests.browser.screenshots
 
-reference: $(READY) ## write the reference of the commands, docs/commands.md, anew
+reference: $(READY) ## write the reference of commands, settings and routes in docs/ anew
 	@$(RUN) manage.py reference
 
 lock: ## write requirements.lock anew from pyproject.toml, in an environment of its own

@@ -1,4 +1,4 @@
-"""All settings. Every environment variable of the project is read here, strictly; see docs/operations.md."""
+"""All settings. Every environment variable of the project is read here, strictly; what each is for stands in `osii.variables`."""
 
 import contextlib
 import logging
@@ -9,6 +9,7 @@ from urllib.parse import parse_qsl, unquote, urlsplit
 
 from csp.constants import NONE, SELF
 
+from extraction import installed
 from osii import embedded, env
 from osii.ops import logs
 
@@ -81,7 +82,7 @@ EXTRACTION_TOKENS_PER_DAY = env.integer("EXTRACTION_TOKENS_PER_DAY", 0, least=0,
 # In OSII_CURRENCY; none or 0 is no cap.
 EXTRACTION_COST_PER_RUN = env.amount("EXTRACTION_COST_PER_RUN")
 EXTRACTION_COST_PER_DAY = env.amount("EXTRACTION_COST_PER_DAY")
-EXTRACTION_WORKER = env.choice("EXTRACTION_WORKER", ("rules", "llm"), "rules")
+EXTRACTION_WORKER = env.choice("EXTRACTION_WORKER", ("rules", "llm"), "rules", more=installed.worker_paths)
 
 # --- Merging -------------------------------------------------------------------------------------------------------
 

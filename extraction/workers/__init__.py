@@ -1,5 +1,8 @@
 """Extract workers: whatever drives the four tools over an environment."""
 
+import functools
+import logging
+import re
 from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass, field
@@ -7,7 +10,10 @@ from decimal import Decimal
 from importlib import import_module
 from typing import Any, Protocol
 
+from extraction.installed import worker_paths
 from extraction.tools import ExploreTools
+
+logger = logging.getLogger(__name__)
 
 
 class BatchFailed(Exception):
@@ -71,6 +77,9 @@ class ExtractWorker(Protocol):
     def run(self, overview: dict[str, Any], tools: ExploreTools, checkpoint: Callable[[], None]) -> None: ...
 
 
+NAME_CHARACTERS = 40
+"""What a run's and a batch's ``worker`` holds."""
+
 _REGISTRY: dict[str, str] = {
     "llm": "extraction.workers.llm:LlmWorker",
     "rules": "extraction.workers.rules:RulesWorker",
@@ -82,8 +91,39 @@ def register_worker(name: str, path: str) -> None:
     _REGISTRY[name] = path
 
 
+_NAME = re.compile(r"[a-z0-9]+(?:-[a-z0-9]+)*")
+
+
+@functools.cache
+def _installed() -> dict[str, str]:
+    """Those of installed packages that can be loaded: a broken one is told once, and takes no other with it."""
+    found = {}
+    for name, path in worker_paths().items():
+        if name in _REGISTRY or len(name) > NAME_CHARACTERS or _NAME.fullmatch(name) is None:
+            logger.warning("Extract worker %s (%s) is not taken: bad name or name taken", name, path)
+            continue
+        try:
+            kind = _class(path)
+            acceptable = kind.name == name and isinstance(kind.version, str) and callable(kind.run)
+        except Exception as error:  # noqa: BLE001 - a stranger's module may raise anything, and the others are needed
+            logger.warning("Extract worker %s (%s) cannot be loaded: %s", name, path, error)
+            continue
+        if not acceptable:
+            logger.warning("Extract worker %s (%s) is not taken: its class has another name", name, path)
+            continue
+        found[name] = path
+    return found
+
+
+def _class(path: str) -> type[ExtractWorker]:
+    module, _, attribute = path.partition(":")
+    kind: type[ExtractWorker] = getattr(import_module(module), attribute)
+    return kind
+
+
 def worker_names() -> tuple[str, ...]:
-    return tuple(sorted(_REGISTRY))
+    """Built in, registered, and of installed packages."""
+    return tuple(sorted({*_REGISTRY, *_installed()}))
 
 
 def paid_workers() -> tuple[str, ...]:
@@ -103,10 +143,10 @@ def get_worker(name: str, model: str = "") -> ExtractWorker:
 
 def worker_class(name: str) -> type[ExtractWorker]:
     """Raises ValueError naming the known workers."""
-    if name not in _REGISTRY:
+    path = _REGISTRY.get(name) or _installed().get(name)
+    if path is None:
         raise ValueError(f"there is no extract worker {name!r}; known: {', '.join(worker_names())}")
-    module, _, attribute = _REGISTRY[name].partition(":")
-    return getattr(import_module(module), attribute)
+    return _class(path)
 
 
 def check_model(name: str, model: str) -> None:

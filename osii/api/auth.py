@@ -23,6 +23,9 @@ from osii.ops.requests import address_of
 
 from .problems import Problem, field_error, invalid
 
+FOR_STAFF = {"x-callers": "staff"}
+"""``openapi_extra`` of a route that calls `staff_only`: the schema and the reference say who may call it."""
+
 
 class ApiRequest(HttpRequest):
     """What a route receives: a request whose token is valid."""

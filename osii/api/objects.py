@@ -29,7 +29,7 @@ from osii.models import Output, OutputKind
 
 from . import library_schemas as schemas
 from . import library_shapes as shapes
-from .auth import ApiRequest, find_document, find_learner, own_documents, staff_only
+from .auth import FOR_STAFF, ApiRequest, find_document, find_learner, own_documents, staff_only
 from .openapi import problems
 from .problems import Problem
 from .runs import actor, after, asked, cursor, start, wrong
@@ -195,6 +195,7 @@ def extractions(request: ApiRequest, file_id: str) -> HttpResponse:
     "/{file_id}/extractions",
     response={202: schemas.ProcessingRunOut, **problems(403, 404, 409, body=True)},
     summary="Upgrade extraction",
+    openapi_extra=FOR_STAFF,
 )
 def extract(request: ApiRequest, file_id: str, body: schemas.ExtractionIn) -> HttpResponse:
     """A run of this document alone; `GET /api/runs/{id}` tells how far it is. 409 when this extractor has made a version
@@ -217,6 +218,7 @@ def extract(request: ApiRequest, file_id: str, body: schemas.ExtractionIn) -> Ht
     "/{file_id}/extractions/{extraction_id}/primary",
     response={200: schemas.PromotedOut, **problems(403, 404, 409, 503, body=True)},
     summary="Make a version primary",
+    openapi_extra=FOR_STAFF,
 )
 def promote(
     request: ApiRequest,

@@ -15,7 +15,7 @@ from osii.library import removing
 
 from . import library_shapes as shapes
 from . import removal_schemas as schemas
-from .auth import ApiRequest, find_document, staff_only
+from .auth import FOR_STAFF, ApiRequest, find_document, staff_only
 from .objects import router, told
 from .openapi import problems
 from .runs import actor
@@ -23,7 +23,10 @@ from .shapes import reply
 
 
 @router.get(
-    "/{file_id}/removal", response={200: schemas.RemovingOut, **problems(403, 404)}, summary="What removing would take"
+    "/{file_id}/removal",
+    response={200: schemas.RemovingOut, **problems(403, 404)},
+    summary="What removing would take",
+    openapi_extra=FOR_STAFF,
 )
 def foreseen(request: ApiRequest, file_id: str) -> HttpResponse:
     """Nothing is written."""
@@ -31,7 +34,10 @@ def foreseen(request: ApiRequest, file_id: str) -> HttpResponse:
 
 
 @router.delete(
-    "/{file_id}", response={200: schemas.RemovalOut, **problems(403, 404, 503)}, summary="Remove a document for good"
+    "/{file_id}",
+    response={200: schemas.RemovalOut, **problems(403, 404, 503)},
+    summary="Remove a document for good",
+    openapi_extra=FOR_STAFF,
 )
 def remove(request: ApiRequest, file_id: str, query: Query[schemas.RemovalQuery]) -> HttpResponse:
     """Its bytes, versions, outputs and promotions, the evidence read from it, and each proposition that has no other."""
@@ -41,7 +47,10 @@ def remove(request: ApiRequest, file_id: str, query: Query[schemas.RemovalQuery]
 
 
 @router.get(
-    "/{file_id}/retention", response={200: schemas.RetentionOut, **problems(403, 404, 503)}, summary="Old versions"
+    "/{file_id}/retention",
+    response={200: schemas.RetentionOut, **problems(403, 404, 503)},
+    summary="Old versions",
+    openapi_extra=FOR_STAFF,
 )
 def old_versions(request: ApiRequest, file_id: str, query: Query[schemas.RetentionQuery]) -> HttpResponse:
     """Those that the rule names, oldest first; `kept` says why one stays all the same. Nothing is written."""
@@ -62,6 +71,7 @@ def old_versions(request: ApiRequest, file_id: str, query: Query[schemas.Retenti
     "/{file_id}/retention",
     response={200: schemas.RemovalOut, **problems(403, 404, 409, 503, body=True)},
     summary="Remove old versions",
+    openapi_extra=FOR_STAFF,
 )
 def clean_up(request: ApiRequest, file_id: str, body: schemas.RetentionIn) -> HttpResponse:
     """Exactly these, with their files and the outputs made from them. 409 when one is primary, or needed."""

@@ -17,7 +17,7 @@ from osii.models import ProcessingRun
 
 from . import library_schemas as schemas
 from . import library_shapes as shapes
-from .auth import ApiRequest, staff_only
+from .auth import FOR_STAFF, ApiRequest, staff_only
 from .openapi import problems
 from .problems import Problem, field_error, invalid
 from .shapes import reply
@@ -55,7 +55,10 @@ def start(request: ApiRequest, given: Request, **more: Any) -> tuple[ProcessingR
 
 
 @router.post(
-    "/resolve", response={200: schemas.ResolveOut, **problems(403, 409, body=True)}, summary="What a run would do"
+    "/resolve",
+    response={200: schemas.ResolveOut, **problems(403, 409, body=True)},
+    summary="What a run would do",
+    openapi_extra=FOR_STAFF,
 )
 def resolve(request: ApiRequest, body: schemas.OperationsIn) -> HttpResponse:
     """Counts of eligible (stale ones included), current, stale and blocked documents of each step. Nothing is written."""
@@ -70,6 +73,7 @@ def resolve(request: ApiRequest, body: schemas.OperationsIn) -> HttpResponse:
     "/resolve/documents",
     response={200: schemas.PlannedOut, **problems(403, 409, body=True)},
     summary="The documents behind a count of a plan, with their reasons",
+    openapi_extra=FOR_STAFF,
 )
 def planned(request: ApiRequest, body: schemas.PlannedIn) -> HttpResponse:
     """Of a library run. Those of one state, in one step or in the run as a whole."""
@@ -90,6 +94,7 @@ def planned(request: ApiRequest, body: schemas.PlannedIn) -> HttpResponse:
     "/runs",
     response={201: schemas.RunDetailOut, 200: schemas.RunDetailOut, **problems(403, 409, body=True)},
     summary="Start a run",
+    openapi_extra=FOR_STAFF,
 )
 def create(request: ApiRequest, body: schemas.RunIn) -> HttpResponse:
     """Its plan is kept with it. 409 when nothing is eligible, or for save_variant together with downstream work."""
@@ -98,7 +103,7 @@ def create(request: ApiRequest, body: schemas.RunIn) -> HttpResponse:
     return reply(_detail(made), 201 if is_new else 200)
 
 
-@router.get("/runs", response={200: schemas.RunPage, **problems(403)}, summary="List runs")
+@router.get("/runs", response={200: schemas.RunPage, **problems(403)}, summary="List runs", openapi_extra=FOR_STAFF)
 def listed(request: ApiRequest, query: Query[schemas.RunsQuery]) -> HttpResponse:
     """Newest first."""
     staff_only(request)
@@ -114,7 +119,12 @@ def listed(request: ApiRequest, query: Query[schemas.RunsQuery]) -> HttpResponse
     return reply({"items": items, "next_cursor": cursor(page[-1].created_at, str(page[-1].pk)) if more else None})
 
 
-@router.get("/runs/{run_id}", response={200: schemas.RunDetailOut, **problems(403, 404)}, summary="One run")
+@router.get(
+    "/runs/{run_id}",
+    response={200: schemas.RunDetailOut, **problems(403, 404)},
+    summary="One run",
+    openapi_extra=FOR_STAFF,
+)
 def one(request: ApiRequest, run_id: UUID) -> HttpResponse:
     """With what was asked, the plan as it was then, and how many documents have each step in each state."""
     return reply(_detail(_find(request, run_id)))
@@ -124,6 +134,7 @@ def one(request: ApiRequest, run_id: UUID) -> HttpResponse:
     "/runs/{run_id}/items",
     response={200: schemas.RunItemPage, **problems(403, 404)},
     summary="The documents of a run, and how far each is",
+    openapi_extra=FOR_STAFF,
 )
 def items(request: ApiRequest, run_id: UUID, query: Query[schemas.ItemsQuery]) -> HttpResponse:
     """Blocked ones too, with their reasons."""
@@ -133,7 +144,10 @@ def items(request: ApiRequest, run_id: UUID, query: Query[schemas.ItemsQuery]) -
 
 
 @router.post(
-    "/runs/{run_id}/pause", response={200: schemas.ProcessingRunOut, **problems(403, 404, 409)}, summary="Pause"
+    "/runs/{run_id}/pause",
+    response={200: schemas.ProcessingRunOut, **problems(403, 404, 409)},
+    summary="Pause",
+    openapi_extra=FOR_STAFF,
 )
 def pause(request: ApiRequest, run_id: UUID) -> HttpResponse:
     """Nothing more is begun; documents in hand go back at their next step."""
@@ -141,7 +155,10 @@ def pause(request: ApiRequest, run_id: UUID) -> HttpResponse:
 
 
 @router.post(
-    "/runs/{run_id}/resume", response={200: schemas.ProcessingRunOut, **problems(403, 404, 409)}, summary="Resume"
+    "/runs/{run_id}/resume",
+    response={200: schemas.ProcessingRunOut, **problems(403, 404, 409)},
+    summary="Resume",
+    openapi_extra=FOR_STAFF,
 )
 def resume(request: ApiRequest, run_id: UUID) -> HttpResponse:
     """Go on where it was paused."""
@@ -149,7 +166,10 @@ def resume(request: ApiRequest, run_id: UUID) -> HttpResponse:
 
 
 @router.post(
-    "/runs/{run_id}/cancel", response={200: schemas.ProcessingRunOut, **problems(403, 404, 409)}, summary="Cancel"
+    "/runs/{run_id}/cancel",
+    response={200: schemas.ProcessingRunOut, **problems(403, 404, 409)},
+    summary="Cancel",
+    openapi_extra=FOR_STAFF,
 )
 def cancel(request: ApiRequest, run_id: UUID) -> HttpResponse:
     """What waits is not begun; documents in hand stop at their next step. What is done stays."""
@@ -157,7 +177,10 @@ def cancel(request: ApiRequest, run_id: UUID) -> HttpResponse:
 
 
 @router.post(
-    "/runs/{run_id}/retry", response={200: schemas.RetryOut, **problems(403, 404, 409)}, summary="Retry what failed"
+    "/runs/{run_id}/retry",
+    response={200: schemas.RetryOut, **problems(403, 404, 409)},
+    summary="Retry what failed",
+    openapi_extra=FOR_STAFF,
 )
 def retry(request: ApiRequest, run_id: UUID) -> HttpResponse:
     """The failed documents only, and of these the steps that are not done."""

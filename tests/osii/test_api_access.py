@@ -119,6 +119,13 @@ def test_the_routes_here_are_all_routes() -> None:
     assert known == {(method, f"/api{path.partition('?')[0]}") for method, path, *_ in ROUTES + CLOSED}
 
 
+def test_the_schema_says_which_routes_are_for_staff() -> None:
+    """A route that another learner's token finds closed by 403, whoever owns what it names."""
+    paths = api.get_openapi_schema()["paths"]
+    said = {(m.upper(), path) for path, of in paths.items() for m, one in of.items() if one.get("x-callers") == "staff"}
+    assert said == {(m, f"/api{path.partition('?')[0]}") for m, path, _body, status in CLOSED if status == 403}
+
+
 def bearers() -> dict[str, dict[str, str]]:
     ada = get_or_create_learner("Ada")
     expired, expired_token = tokens.issue(learner=ada)

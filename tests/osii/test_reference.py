@@ -7,14 +7,16 @@ from pathlib import Path
 
 from django.conf import settings
 
-from osii import reference
+from osii import variables
+from osii.reference import commands, routes
+from osii.reference import variables as settings_page
 
 DOCS = Path(settings.BASE_DIR, "docs")
-# Read where they are used: before the settings, or by one command.
-READER = re.compile(r'env\.\w+\(\s*"([A-Z][A-Z_]+)"')
+READER = re.compile(r'(?:env\.\w+|\bpath)\(\s*[\'"]([A-Z][A-Z_]+)[\'"]')
+"""A call that reads a variable; `env.home` reads its own."""
 
 
-def test_the_page_of_commands_is_what_the_commands_say():
+def test_the_pages_are_what_the_code_says():
     """Asked in a process of its own: other tests of this one register workers."""
     command = [sys.executable, "-W", "ignore", str(settings.BASE_DIR / "manage.py"), "reference", "--check"]
     done = subprocess.run(command, capture_output=True, text=True, check=False)
@@ -22,32 +24,62 @@ def test_the_page_of_commands_is_what_the_commands_say():
 
 
 def test_what_a_command_says_of_itself_is_in_the_page():
-    page = reference.page()
+    page = commands.page()
     assert "manage.py promote_extraction [--json] FILE_ID [EXTRACTION_ID]" in page
     assert "| `--take-back` | return to the version that was primary before |" in page
 
 
-def test_every_variable_that_is_read_is_in_the_table_of_settings_and_no_other():
-    table = DOCS.joinpath("operations.md").read_text(encoding="utf-8").partition("## Settings")[2].partition("\n## ")[0]
-    named = set(re.findall(r"`([A-Z][A-Z_]+)`", "".join(re.findall(r"^\|([^|]*)\|", table, re.MULTILINE))))
+def test_every_variable_that_is_read_has_its_text_and_no_other():
+    described = {name for texts in variables.TEXTS.values() for name in texts}
     read = {
         name
         for app in ("osii", "extraction", "graphctx", "coverage")
         for path in Path(settings.BASE_DIR, app).rglob("*.py")
         for name in READER.findall(path.read_text(encoding="utf-8"))
     }
-    assert {"OSII_WORKERS", "EXTRACTION_CHUNK_TOKENS"} <= read
-    assert read - named == set(), "missing in docs/operations.md"
-    assert named - read <= {"OSII_HOME", "DATABASE_URL", "REDIS_URL"}, "named there but read nowhere"
+    assert read == described
+    assert settings_page.read().keys() >= described - {"OSII_TOKEN"}  # which one command reads, when it runs
+    assert set(variables.DEFAULTS) <= described
+
+
+def test_the_page_of_settings_says_what_a_value_must_be():
+    lines = settings_page.page().splitlines()
+    chunk = next(line for line in lines if line.startswith("| `EXTRACTION_CHUNK_TOKENS` |"))
+    assert chunk.startswith("| `EXTRACTION_CHUNK_TOKENS` | `4000` | a whole number from 500 to 32000 |")
+
+
+def test_the_page_of_routes_says_who_may_call_and_what_comes():
+    page = routes.page()
+    section = page.partition("## POST /api/runs\n")[2].partition("\n## ")[0]
+    assert "For staff." in section
+    assert "201: [RunDetailOut](#rundetailout)" in section
+    assert "Body: [RunIn](#runin)." in section
+
+
+def prose(page: Path) -> str:
+    return re.sub(r"```.*?```", "", page.read_text(encoding="utf-8"), flags=re.DOTALL)
+
+
+def anchors(page: Path) -> set[str]:
+    """What the headings of a page can be linked by."""
+    words = [
+        re.sub(r"\[([^]]*)\]\([^)]*\)", r"\1", title) for title in re.findall(r"^#+ (.*)$", prose(page), re.MULTILINE)
+    ]
+    return {re.sub(r"[^\w\- ]", "", title.lower()).replace(" ", "-") for title in words}
 
 
 def test_every_page_of_the_documentation_is_reached_and_no_link_leads_nowhere():
-    readme = Path(settings.BASE_DIR, "README.md")
+    root = Path(settings.BASE_DIR)
     reached: set[Path] = set()
-    for page in (readme, *sorted(DOCS.glob("*.md"))):
-        text = re.sub(r"```.*?```", "", page.read_text(encoding="utf-8"), flags=re.DOTALL)
-        for target in re.findall(r"\]\(([^)#:\s]+)(?:#[^)]*)?\)", text):
-            path = (page.parent / target).resolve()
+    for page in (root / "README.md", root / "CONTRIBUTING.md", *sorted(DOCS.glob("*.md"))):
+        for target, anchor in re.findall(r"\]\(([^)#:\s]*)(?:#([^)\s]*))?\)", prose(page)):
+            path = (page.parent / target).resolve() if target else page
             assert path.exists(), (page.name, target)
+            assert not anchor or anchor in anchors(path), (page.name, target, anchor)
             reached.add(path)
     assert {page for page in DOCS.glob("*.md") if page.resolve() not in reached} == set()
+
+
+def test_the_index_names_every_page():
+    named = set(re.findall(r"\]\(([\w-]+\.md)\)", prose(DOCS / "README.md")))
+    assert {page.name for page in DOCS.glob("*.md")} - named == {"README.md"}

@@ -16,6 +16,7 @@ from extraction.reconcile import recover_chat
 from extraction.selectors import coverage_of_chats
 from extraction.services import check_worker, request_run
 from extraction.spending import add_uses, day_is_spent, total_use
+from extraction.workers import worker_names
 from osii.chats import find_chat
 from osii.console import Command as OsiiCommand
 from osii.older_prompt import OlderPrompt
@@ -34,7 +35,7 @@ class Command(OsiiCommand):
         which.add_argument("--all", action="store_true", dest="all_chats", help="every chat")
         which.add_argument("--status", action="store_true", help="read nothing; show the backlog, its rate and its end")
         parser.add_argument("--rest", action="store_true", help="also what is below the chunk budget")
-        parser.add_argument("--worker", choices=("rules", "llm"), help="default: EXTRACTION_WORKER")
+        parser.add_argument("--worker", choices=worker_names(), help="default: EXTRACTION_WORKER")
         parser.add_argument(
             "--model", metavar="NAME", default="", help="with --worker llm: one of the models in the admin"
         )
@@ -252,7 +253,7 @@ def _render(data: dict[str, Any]) -> list[str]:
             )
     totals = data["totals"]
     lines.append(
-        f"{totals['batches']} batches over {totals['chats']} chats, {totals['tokens']:,} tokens read, "
+        f"{counted(totals['batches'], 'batch', 'batches')} over {counted(totals['chats'], 'chat')}, {totals['tokens']:,} tokens read, "
         f"{describe_candidates(totals)}"
     )
     return lines + describe_use(totals["use"])

@@ -1,9 +1,8 @@
 """`manage.py mcp`: serve one learner's knowledge to a client over the Model Context Protocol."""
 
-import os
 from typing import Any
 
-from osii import console
+from osii import console, env
 
 
 class Command(console.Command):
@@ -17,7 +16,7 @@ class Command(console.Command):
     def run(self, **options: Any) -> None:
         from osii import mcp_server
 
-        token = os.environ.get("OSII_TOKEN", "").strip()
+        token = env.string("OSII_TOKEN")
         try:
             mcp_server.learner_of(token)
         except mcp_server.TokenRefused as error:

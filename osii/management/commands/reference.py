@@ -1,4 +1,4 @@
-"""Write the reference of the command line."""
+"""Write the reference of commands, settings and routes."""
 
 from typing import Any
 
@@ -9,23 +9,27 @@ from osii.console import Command as OsiiCommand
 
 
 class Command(OsiiCommand):
-    help = "For developers: write docs/commands.md anew from what the commands say of themselves."
+    help = (
+        "For developers: write docs/commands.md, docs/settings.md and docs/routes.md anew from the code: the commands, the "
+        "environment variables, the API."
+    )
     requires_system_checks = ()
 
     def arguments(self, parser: CommandParser) -> None:
-        parser.add_argument(
-            "--check", action="store_true", help="write nothing; fail if the page is not as it would be"
-        )
+        parser.add_argument("--check", action="store_true", help="write nothing; fail if a page is not as it would be")
 
     def run(self, *, check: bool, **options: Any) -> None:
-        page = reference.page()
-        same = reference.PAGE.exists() and reference.PAGE.read_text(encoding="utf-8") == page
-        if check and not same:
-            self.fail("docs/commands.md is not what the commands say: run make reference")
-        if not same:
-            reference.PAGE.write_text(page, encoding="utf-8")
-        self.result({"page": "docs/commands.md", "changed": not same}, _render)
+        differing = reference.differing()
+        if check and differing:
+            pages = ", ".join(f"docs/{name}" for name in differing)
+            self.fail(f"{pages}: not what the code says; run make reference")
+        for name, text in differing.items():
+            (reference.DOCS / name).write_text(text, encoding="utf-8")
+        pages = [{"page": f"docs/{name}", "changed": name in differing} for name in reference.PAGES]
+        self.result({"pages": pages}, _render)
 
 
 def _render(data: dict[str, Any]) -> str:
-    return f"{data['page']} {'is written' if data['changed'] else 'was true already'}."
+    return "\n".join(
+        f"{one['page']} {'is written' if one['changed'] else 'was true already'}." for one in data["pages"]
+    )

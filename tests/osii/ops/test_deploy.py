@@ -103,7 +103,7 @@ def test_compose_runs_every_program_once_the_tables_are_there() -> None:
 def test_the_example_of_settings_names_settings_that_are_documented() -> None:
     lines = (DEPLOY / "osii.env.example").read_text().splitlines()
     names = [line.partition("=")[0] for line in lines if line and not line.startswith("#")]
-    documented = (settings.BASE_DIR / "docs" / "operations.md").read_text()
+    documented = (settings.BASE_DIR / "docs" / "settings.md").read_text()
     assert names
     assert all(f"`{name}`" in documented for name in names)
 

@@ -1,15 +1,12 @@
-"""The reference of the command line, written from the commands themselves: ``docs/commands.md``."""
+"""``docs/commands.md``: every command, as it describes itself."""
 
 import argparse
 import importlib
 import pkgutil
-from pathlib import Path
-
-from django.conf import settings
 
 from osii.management import commands
 
-PAGE = Path(settings.BASE_DIR, "docs", "commands.md")
+from .words import cell, one_line
 
 HEAD = """# Commands
 
@@ -41,9 +38,9 @@ def _command(name: str) -> str:
     parser = command.create_parser("manage.py", name)
     actions = [action for action in parser._actions if action.dest not in DJANGO and action.help != argparse.SUPPRESS]
     usage = " ".join(filter(None, (name, *(_usage(action) for action in actions))))
-    rows = "".join(f"| `{_call(action)}` | {_cell(_help(action))} |\n" for action in actions)
-    table = f"\n| | |\n|---|---|\n{rows}" if rows else ""
-    return f"\n## {name}\n\n```\nmanage.py {usage}\n```\n\n{_words(command.help)}\n{table}"
+    rows = "".join(f"| `{_call(action)}` | {cell(_help(action))} |\n" for action in actions)
+    options = f"\n| | |\n|---|---|\n{rows}" if rows else ""
+    return f"\n## {name}\n\n```\nmanage.py {usage}\n```\n\n{one_line(command.help)}\n{options}"
 
 
 def _value(action: argparse.Action) -> str:
@@ -73,12 +70,4 @@ def _usage(action: argparse.Action) -> str:
 
 def _help(action: argparse.Action) -> str:
     filled = (action.help or "") % {**vars(action), "prog": "manage.py"} if action.help else ""
-    return _words(filled)
-
-
-def _words(text: str) -> str:
-    return " ".join(text.split())
-
-
-def _cell(text: str) -> str:
-    return text.replace("|", "\\|")
+    return filled
