@@ -80,13 +80,15 @@ ORDERS = {
     "newest": ("-created_at", "id"),
     "oldest": ("created_at", "id"),
     "text": ("text", "id"),
+    "-text": ("-text", "-id"),
     "evidence": ("-instance_count", "-created_at", "id"),
+    "-evidence": ("instance_count", "created_at", "-id"),
 }
 
 
 def ids_in_order(rows: QuerySet[Proposition], sort: str = "newest") -> QuerySet:
     """The ids of the rows by one of ORDERS."""
-    if sort == "evidence":
+    if sort.endswith("evidence"):
         rows = rows.annotate(instance_count=Count("instances", filter=Q(instances__withdrawn_at__isnull=True)))
     return rows.order_by(*ORDERS[sort]).values_list("pk", flat=True)
 

@@ -16,7 +16,7 @@ from graphctx.vectors import missing_vectors
 from osii.models import ChatImport
 
 from . import review
-from .documents.listing import listed_documents
+from .documents.listing import last_failed
 from .live import chat_workers
 
 SHOWN = 5
@@ -133,7 +133,7 @@ def _failed_imports() -> Iterator[Need]:
 
 
 def _failed_documents() -> Iterator[Need]:
-    documents = listed_documents(state="failed")
+    documents = Document.objects.filter(pk__in=last_failed()).order_by("-added_at", "file_id")
     count = documents.count()
     if count:
         yield Need(

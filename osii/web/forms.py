@@ -1,101 +1,12 @@
-"""Filters of the lists, kept in the URL, and the forms of actions."""
+"""The forms of actions."""
 
 from typing import Any
 
 from django import forms
-from django.db.models.functions import Lower
 
-from coverage.models import Learner
 from coverage.view import MalformedParts, check_storable
 from extraction.repair import KEEP, RESET, Scope
 from osii.models import Collection
-
-from .documents.listing import OTHER, TYPES
-
-ANY = ("", "any")
-
-
-class FilterForm(forms.Form):
-    """A list's filters from the query string. A value that is not allowed is shown as an error and filters nothing."""
-
-    q = forms.CharField(
-        required=False, max_length=200, label="Search", widget=forms.TextInput(attrs={"type": "search"})
-    )
-    learner = forms.ModelChoiceField(Learner.objects.order_by(Lower("name"), "name"), required=False, empty_label="any")
-
-    def __init__(self, *args: Any, **kwargs: Any) -> None:
-        super().__init__(*args, **kwargs)
-        for name, field in self.fields.items():
-            kind = "form-select" if isinstance(field, forms.ChoiceField | forms.ModelChoiceField) else "form-control"
-            field.widget.attrs |= {
-                "class": f"{kind} form-control-sm" if kind == "form-control" else f"{kind} {kind}-sm"
-            }
-            field.widget.attrs["id"] = f"filter-{name}"
-            if name in self.errors:
-                field.widget.attrs["aria-invalid"] = "true"
-        self.fields["q"].widget.attrs["data-shortcut"] = "/"
-
-    def chosen(self) -> dict[str, Any]:
-        """The valid values that filter something, ready for the list's selector."""
-        return {name: value for name, value in self.cleaned_data.items() if value}
-
-    def filters(self) -> int:
-        """How many filters are set; sorting does not filter."""
-        return len([name for name in self.chosen() if name != "sort"])
-
-
-class ChatFilter(FilterForm):
-    state = forms.ChoiceField(
-        required=False,
-        choices=[
-            ANY,
-            ("due", "due"),
-            ("unread", "with uncovered tokens"),
-            ("read", "all read"),
-            ("attention", "needs attention"),
-            ("parked", "parked"),
-            ("running", "running or queued"),
-            ("failed", "last run failed"),
-            ("older", "extracted with an older prompt"),
-        ],
-    )
-    sort = forms.ChoiceField(
-        required=False,
-        label="Sort by",
-        choices=[
-            ("", "said last"),
-            ("oldest", "said longest ago"),
-            ("uncovered", "most uncovered"),
-            ("changed", "latest change here"),
-            ("title", "title"),
-            ("learner", "learner"),
-        ],
-    )
-
-
-class DocumentFilter(FilterForm):
-    type = forms.ChoiceField(
-        required=False, choices=[ANY, *((name, shown) for name, (shown, _) in TYPES.items()), (OTHER, "other")]
-    )
-    state = forms.ChoiceField(
-        required=False,
-        choices=[
-            ANY,
-            ("primary", "text in force"),
-            ("no_primary", "no text in force"),
-            ("failed", "last extraction failed"),
-            ("replaced", "source file changed"),
-        ],
-    )
-    collection = forms.ModelChoiceField(Collection.objects.all(), required=False, empty_label="any")
-    folder = forms.CharField(
-        required=False, max_length=1000, widget=forms.TextInput(attrs={"placeholder": "/path/of/a/folder"})
-    )
-    sort = forms.ChoiceField(
-        required=False,
-        label="Sort by",
-        choices=[("", "added last"), ("oldest", "added first"), ("name", "name"), ("largest", "largest")],
-    )
 
 
 class CollectionForm(forms.Form):

@@ -4,38 +4,36 @@ from typing import Any
 from uuid import UUID
 
 from django import forms
+from django.db.models import QuerySet
 from django.http import QueryDict
+from django_filters import ModelChoiceFilter
 
 from coverage.models import Chat
 from graphctx.models import Kind, Level, Proposition
-from osii.propositions import NO_EVIDENCE, NO_LEVEL
+from osii.propositions import NO_EVIDENCE, NO_LEVEL, ORDERS, ids_in_order, matching
 
-from .forms import ANY, FilterForm
+from .filters import FilterForm, ListFilter, SortFilter, choice_filter, learner_filter
 
 MEANING = "meaning"
 
 
-class PropositionFilter(FilterForm):
-    """``mode`` says how ``q`` is searched: by its text, or by its meaning, which is one learner's graph at a time."""
+class ClaimFilter(ListFilter):
+    """What the list and the graph filter by; ``osii.propositions.matching`` does it, as for the API."""
 
-    mode = forms.ChoiceField(required=False, label="Search by", choices=[("", "text"), (MEANING, "meaning")])
-    kind = forms.ChoiceField(required=False, choices=[ANY, *Kind.choices])
-    level = forms.ChoiceField(required=False, choices=[ANY, *Level.choices, (NO_LEVEL, "no level")])
-    state = forms.ChoiceField(
-        required=False,
-        choices=[
-            ANY,
-            *((state, state) for state in Proposition.State.values),
-            (NO_EVIDENCE, "without live evidence"),
-        ],
+    learner = learner_filter()
+    kind = choice_filter(Kind.choices, "Kind")
+    level = choice_filter([*Level.choices, (NO_LEVEL, "no level")], "Level")
+    state = choice_filter(
+        [*((state, state) for state in Proposition.State.values), (NO_EVIDENCE, "without live evidence")], "State"
     )
-    sort = forms.ChoiceField(
-        required=False,
-        label="Sort by",
-        choices=[("", "newest"), ("oldest", "oldest"), ("text", "text"), ("evidence", "most evidence")],
-    )
-    chat = forms.ModelChoiceField(Chat.objects.all(), required=False, widget=forms.HiddenInput)
 
+    def matched(self, *without: str) -> QuerySet[Proposition]:
+        """The propositions that the filters let through, but for those named ``without``."""
+        known = {"q", "learner", "kind", "level", "state", "chat"}.difference(without)
+        return matching(self.queryset, **{name: value for name, value in self.chosen().items() if name in known})
+
+
+class PropositionForm(FilterForm):
     field_order = ("q", "mode", "learner", "kind", "level", "state", "sort", "chat")
 
     def clean(self) -> dict[str, Any]:
@@ -55,37 +53,32 @@ class PropositionFilter(FilterForm):
         else:
             self.add_error("learner", "Choose whose graph to search.")
 
-    def filters(self) -> int:
-        return len([name for name in self.chosen() if name not in {"sort", "mode"}])
 
+class PropositionFilter(ClaimFilter):
+    """``mode`` says how ``q`` is searched: by its text, or by its meaning, which is one learner's graph at a time."""
 
-class GraphFilter(FilterForm):
-    """Which part of a graph is drawn: what is around one proposition, what a chat gave, or what of a learner's matches."""
-
-    kind = forms.ChoiceField(required=False, choices=[ANY, *Kind.choices])
-    level = forms.ChoiceField(required=False, choices=[ANY, *Level.choices, (NO_LEVEL, "no level")])
-    state = forms.ChoiceField(
-        required=False,
-        choices=[
-            ANY,
-            *((state, state) for state in Proposition.State.values),
-            (NO_EVIDENCE, "without live evidence"),
-        ],
+    mode = choice_filter([(MEANING, "meaning")], "Search by", empty_label="text")
+    sort = SortFilter(
+        {
+            "": ("newest", ORDERS["newest"]),
+            "oldest": ("oldest", ORDERS["oldest"]),
+            "text": ("text", ORDERS["text"]),
+            "-text": ("text, from the end", ORDERS["-text"]),
+            "evidence": ("most evidence", ORDERS["evidence"]),
+            "-evidence": ("least evidence", ORDERS["-evidence"]),
+        }
     )
-    # In the address only: whoever filters leaves the middle that was chosen.
-    proposition = forms.ModelChoiceField(Proposition.objects.select_related("learner"), required=False)
-    chat = forms.ModelChoiceField(Chat.objects.select_related("learner"), required=False)
+    chat = ModelChoiceFilter(queryset=Chat.objects.all(), widget=forms.HiddenInput)
 
-    field_order = ("q", "learner", "kind", "level", "state")
+    class Meta:
+        form = PropositionForm
 
-    def __init__(self, query: QueryDict) -> None:
-        """The filter always shows whose graph it is: of those who did not choose, the one with the newest proposition."""
-        query = query.copy()
-        middle = query.get("proposition") or query.get("chat")
-        if not middle and not query.get("learner") and (newest := _newest_learner()):
-            query["learner"] = str(newest)
-        super().__init__(query)
+    def filter_queryset(self, queryset: QuerySet[Proposition]) -> QuerySet:
+        """Ids in order."""
+        return ids_in_order(self.matched(), self.chosen().get("sort", "newest"))
 
+
+class GraphForm(FilterForm):
     def visible_fields(self) -> list[forms.BoundField]:
         return [field for field in super().visible_fields() if field.name not in {"proposition", "chat"}]
 
@@ -95,6 +88,25 @@ class GraphFilter(FilterForm):
             cleaned["learner"] = middle.learner
             self.data["learner"] = str(middle.learner_id)
         return cleaned
+
+
+class GraphFilter(ClaimFilter):
+    """Which part of a graph is drawn: what is around one proposition, what a chat gave, or what of a learner's matches."""
+
+    # In the address only: whoever filters leaves the middle that was chosen.
+    proposition = ModelChoiceFilter(queryset=Proposition.objects.select_related("learner"))
+    chat = ModelChoiceFilter(queryset=Chat.objects.select_related("learner"))
+
+    class Meta:
+        form = GraphForm
+
+    def __init__(self, query: QueryDict) -> None:
+        """The filter always shows whose graph it is: of those who did not choose, the one with the newest proposition."""
+        query = query.copy()
+        middle = query.get("proposition") or query.get("chat")
+        if not middle and not query.get("learner") and (newest := _newest_learner()):
+            query["learner"] = str(newest)
+        super().__init__(query, Proposition.objects.all())
 
 
 def _newest_learner() -> UUID | None:

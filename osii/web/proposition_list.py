@@ -1,11 +1,12 @@
 """What the propositions list shows: one page of ids by its filters, or the nearest by meaning with their similarity."""
 
 from dataclasses import dataclass, field
-from typing import Any
 from uuid import UUID
 
 from django.core.paginator import Page
+from django.db.models import QuerySet
 
+from coverage.models import Learner
 from graphctx.embedding import EmbeddingError
 from graphctx.models import Proposition
 from osii import propositions
@@ -26,21 +27,17 @@ class Listing:
     similarity: dict[UUID, float] = field(default_factory=dict)
 
 
-def listing(request: PageRequest, form: PropositionFilter) -> Listing:
-    """The page that the request asks for; ``form`` has been validated. A fixed number of queries."""
-    chosen = form.chosen()
-    mode, sort = chosen.pop("mode", ""), chosen.pop("sort", "newest")
-    if mode != MEANING:
-        rows = propositions.matching(Proposition.objects.all(), **chosen)
-        return Listing(_filled(page_of(request, propositions.ids_in_order(rows, sort))))
-    if "q" not in chosen or "learner" not in chosen:  # the form says what is missing
+def listing(request: PageRequest, chosen: PropositionFilter) -> Listing:
+    """The page that the request asks for. A fixed number of queries."""
+    asked = chosen.chosen()
+    if asked.get("mode") != MEANING:
+        return Listing(_filled(page_of(request, chosen.qs)))
+    if "q" not in asked or "learner" not in asked:  # the form says what is missing
         return Listing(page_of(request, []), by_meaning=True)
-    return _by_meaning(request, chosen)
+    return _by_meaning(request, chosen.matched("q"), asked["learner"], asked["q"])
 
 
-def _by_meaning(request: PageRequest, chosen: dict[str, Any]) -> Listing:
-    text, learner = chosen.pop("q"), chosen["learner"]
-    rows = propositions.matching(Proposition.objects.all(), **chosen)
+def _by_meaning(request: PageRequest, rows: QuerySet[Proposition], learner: Learner, text: str) -> Listing:
     try:
         similarity = propositions.nearest(rows, learner, text)
         missing = propositions.without_vector(learner)

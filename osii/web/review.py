@@ -22,9 +22,6 @@ PERMISSION = "extraction.review_candidate"
 SHOWN_IN_NAVIGATION = 99
 FOUND_MOST = 20
 
-DEFERRED, EVERYTHING = "deferred", "all"
-MARKED, UNMARKED = "marked", "unmarked"
-
 
 def waiting() -> QuerySet[Candidate]:
     """Candidates that wait for a decision, oldest first, each with ``deferred``: somebody looked and put it off."""
@@ -47,35 +44,9 @@ def _after() -> Q:
     return Q(created_at__gt=OuterRef("created_at")) | Q(created_at=OuterRef("created_at"), pk__gt=OuterRef("pk"))
 
 
-def queued(
-    *,
-    q: str = "",
-    learner: Learner | None = None,
-    kind: str = "",
-    worker: str = "",
-    marks: str = "",
-    state: str = "",
-    chat: UUID | None = None,
-) -> QuerySet[Candidate]:
-    """The queue. ``state`` is "" for what nobody put off, DEFERRED or EVERYTHING; ``marks`` is "", MARKED or UNMARKED."""
-    rows = waiting()
-    if q:
-        rows = rows.filter(
-            Q(claim__icontains=q) | Q(batch__chat__title__icontains=q) | Q(batch__document__filename__icontains=q)
-        )
-    if learner:
-        rows = rows.filter(Q(batch__chat__learner=learner) | Q(batch__document__learner=learner))
-    if kind:
-        rows = rows.filter(kind=kind)
-    if worker:
-        rows = rows.filter(batch__worker=worker)
-    if marks:
-        rows = rows.filter(Q(marks=[]) if marks == UNMARKED else ~Q(marks=[]))
-    if chat:
-        rows = rows.filter(batch__chat=chat)
-    if state != EVERYTHING:
-        rows = rows.filter(deferred=state == DEFERRED)
-    return rows
+def queued() -> QuerySet[Candidate]:
+    """What waits and nobody put off."""
+    return waiting().filter(deferred=False)
 
 
 def with_sources(rows: QuerySet[Candidate]) -> QuerySet[Candidate]:

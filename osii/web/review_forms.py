@@ -1,53 +1,65 @@
 """The queue's filters, and what a reviewer decides."""
 
-from typing import Any
-from urllib.parse import urlencode
-from uuid import UUID
+from typing import Any, Self
 
 from django import forms
+from django.db.models import Q, QuerySet
 from django.http import QueryDict
+from django_filters import UUIDFilter
 
+from coverage.models import Learner
 from extraction.bounds import CLAIM_CHARACTERS
+from extraction.models import Candidate
 from extraction.workers import worker_names
 from graphctx.models import Kind, Proposition
 
-from .forms import ANY, FilterForm
-from .review import DEFERRED, EVERYTHING, MARKED, UNMARKED
-
-QUEUE_FILTERS = ("q", "learner", "kind", "worker", "marks", "chat", "state")
+from .filters import ListFilter, NamedFilter, choice_filter, learner_filter
+from .review import waiting
 
 
 def _workers() -> list[tuple[str, str]]:
-    return [ANY, *((name, name) for name in worker_names())]
+    return [(name, name) for name in worker_names()]
 
 
-class ReviewFilter(FilterForm):
-    kind = forms.ChoiceField(required=False, choices=[ANY, *Kind.choices])
-    worker = forms.ChoiceField(required=False, choices=_workers)
-    marks = forms.ChoiceField(
-        required=False, label="To mind", choices=[ANY, (MARKED, "something"), (UNMARKED, "nothing")]
+def _of_learner(rows: QuerySet[Candidate], name: str, value: Learner) -> QuerySet[Candidate]:
+    return rows.filter(Q(batch__chat__learner=value) | Q(batch__document__learner=value))
+
+
+class ReviewFilter(ListFilter):
+    """Over what waits (``review.waiting``), in its order."""
+
+    learner = learner_filter(method=_of_learner)
+    kind = choice_filter(Kind.choices, "Kind")
+    worker = choice_filter(_workers, "Worker", field_name="batch__worker")
+    marks = NamedFilter(
+        {
+            "marked": ("something", lambda rows: rows.exclude(marks=[])),
+            "unmarked": ("nothing", lambda rows: rows.filter(marks=[])),
+        },
+        "To mind",
     )
-    state = forms.ChoiceField(
-        required=False, label="Show", choices=[("", "waiting"), (DEFERRED, "deferred"), (EVERYTHING, "both")]
+    state = NamedFilter(
+        {
+            "": ("waiting", lambda rows: rows.filter(deferred=False)),
+            "deferred": ("deferred", lambda rows: rows.filter(deferred=True)),
+            "all": ("both", lambda rows: rows),
+        },
+        "Show",
     )
     # Chosen by a link in a row: there may be thousands of chats.
-    chat = forms.UUIDField(required=False, widget=forms.HiddenInput)
+    chat = UUIDFilter("batch__chat", widget=forms.HiddenInput)
 
     @classmethod
-    def of(cls, query: str | QueryDict) -> "ReviewFilter":
-        """The filters of a query string, validated; what is not allowed filters nothing."""
-        form = cls(QueryDict(query) if isinstance(query, str) else query)
-        form.is_valid()
-        return form
+    def of(cls, query: str | QueryDict) -> Self:
+        """The filters of a query string; what is not allowed filters nothing."""
+        return cls(QueryDict(query) if isinstance(query, str) else query, waiting())
 
-    def fields_kept(self) -> list[tuple[str, str]]:
-        """The valid filters as names and values, for hidden fields."""
-        return [(name, self.data[name]) for name in QUEUE_FILTERS if self.cleaned_data.get(name)]
-
-    def query(self, *, without: str = "", last: UUID | None = None) -> str:
-        """The valid filters as a query string, for links back into the same queue; ``last`` names a decision."""
-        kept = [(name, value) for name, value in self.fields_kept() if name != without]
-        return urlencode([*kept, *([("last", last)] if last else [])])
+    def search(self, rows: QuerySet[Candidate], name: str, value: str) -> QuerySet[Candidate]:
+        return rows.filter(
+            Q(claim__icontains=value)
+            | Q(batch__chat__title__icontains=value)
+            | Q(batch__document__filename__icontains=value)
+        )
 
 
 ACCEPT, EDIT, REJECT, DEFER = "accept", "edit", "reject", "defer"

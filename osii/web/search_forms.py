@@ -11,7 +11,7 @@ from osii.library.run_models import Collection
 from osii.library.search.find import HYBRID, LEXICAL, MAX_CHARACTERS, RESULTS, SEMANTIC
 
 from .documents.listing import TYPES, mimes
-from .forms import ANY, FilterForm
+from .filters import FilterForm, learners
 
 
 class SearchForm(FilterForm):
@@ -23,8 +23,11 @@ class SearchForm(FilterForm):
         label="By",
         choices=[("", "both"), (LEXICAL, "words"), (SEMANTIC, "meaning")],
     )
+    learner = forms.ModelChoiceField(learners(), required=False, empty_label="any")
     collection = forms.ModelChoiceField(Collection.objects.order_by(Lower("name")), required=False, empty_label="any")
-    type = forms.ChoiceField(required=False, choices=[ANY, *((name, shown) for name, (shown, _) in TYPES.items())])
+    type = forms.ChoiceField(
+        required=False, choices=[("", "any"), *((name, shown) for name, (shown, _) in TYPES.items())]
+    )
     folder = forms.CharField(required=False, max_length=4000)
     document = forms.CharField(required=False, max_length=120, widget=forms.HiddenInput)
     top = forms.TypedChoiceField(

@@ -17,7 +17,7 @@ from extraction.models import Batch
 from extraction.selectors import coverage_of_chats
 from osii.models import ChatImport
 from osii.web.paging import BothEnds
-from osii.web.selectors import CHAT_ORDERS
+from osii.web.chat_list import ChatFilter
 from tests import factories
 from tests.osii import rows
 
@@ -129,7 +129,10 @@ def test_chats_that_are_not_counted_yet_are_told(viewer: Client, monkeypatch: py
     assert "2 chats changed just now and are still being counted" in html
 
 
-@pytest.mark.parametrize("order", CHAT_ORDERS.values(), ids=CHAT_ORDERS)
+ORDERS = ChatFilter.base_filters["sort"].orders
+
+
+@pytest.mark.parametrize("order", ORDERS.values(), ids=ORDERS)
 def test_pages_from_the_end_are_the_pages_from_the_start(order: tuple[Any, ...]) -> None:
     learners = [services.get_or_create_learner(name) for name in ("Ada", "Bo")]
     for number in range(11):

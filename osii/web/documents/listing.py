@@ -3,13 +3,15 @@
 from collections.abc import Sequence
 from typing import Any
 
+from django import forms
 from django.db.models import Count, Exists, OuterRef, Q, QuerySet
 from django.db.models.functions import Lower
+from django_filters import CharFilter, ModelChoiceFilter
 
-from coverage.models import Learner
 from extraction.models import Document, DocumentSource, ExtractionVersion
 from osii.library import staleness
 from osii.models import Collection, CollectionDocument
+from osii.web.filters import ListFilter, NamedFilter, SortFilter, choice_filter, learner_filter
 
 FAILED = ExtractionVersion.Status.FAILED
 
@@ -31,13 +33,6 @@ TYPES: dict[str, tuple[str, tuple[str, ...]]] = {
 }
 OTHER = "other"
 
-ORDERS = {
-    "added": ("-added_at", "file_id"),
-    "oldest": ("added_at", "file_id"),
-    "name": (Lower("filename"), "file_id"),
-    "largest": ("-size_bytes", "file_id"),
-}
-
 
 def mimes(kind: str) -> tuple[str, ...]:
     return TYPES[kind][1] if kind in TYPES else ()
@@ -46,41 +41,6 @@ def mimes(kind: str) -> tuple[str, ...]:
 def type_name(mime: str) -> str:
     """What people call this media type; the type itself where there is no word for it."""
     return next((shown for shown, known in TYPES.values() if mime in known), mime)
-
-
-def listed_documents(
-    *,
-    q: str = "",
-    learner: Learner | None = None,
-    state: str = "",
-    type: str = "",
-    collection: Collection | None = None,
-    folder: str = "",
-    sort: str = "",
-) -> QuerySet[Document]:
-    """Documents that all given filters let through, in the list's order, without the columns of `with_columns`.
-
-    ``state`` is one of STATES, ``type`` one of TYPES or OTHER, ``folder`` an absolute path, ``sort`` one of ORDERS.
-    """
-    rows = Document.objects.all()
-    if q:
-        rows = rows.filter(pk__in=_named(q))
-    if learner:
-        rows = rows.filter(learner=learner)
-    if state:
-        rows = rows.filter(STATES[state]())
-    if type == OTHER:
-        rows = rows.exclude(mime__in=[mime for kind in TYPES for mime in mimes(kind)])
-    elif type:
-        rows = rows.filter(mime__in=mimes(type))
-    if collection:
-        rows = rows.filter(
-            pk__in=CollectionDocument.objects.filter(collection=collection).order_by().values("document")
-        )
-    if folder:
-        inside = DocumentSource.objects.filter(path__startswith=f"{folder.rstrip('/')}/").order_by()
-        rows = rows.filter(pk__in=inside.values("document"))
-    return rows.order_by(*ORDERS[sort or "added"])
 
 
 def _named(q: str) -> QuerySet[Any]:
@@ -105,12 +65,58 @@ def ever_replaced() -> QuerySet[Any]:
     return DocumentSource.objects.filter(replaces__isnull=False).order_by().values("replaces")
 
 
-STATES = {
-    "primary": lambda: Q(primary__isnull=False),
-    "no_primary": lambda: Q(primary__isnull=True),
-    "failed": lambda: Q(pk__in=last_failed()),
-    "replaced": lambda: Q(staleness.replaced(), pk__in=ever_replaced()),
-}
+def _of_type(rows: QuerySet[Document], name: str, value: str) -> QuerySet[Document]:
+    if value == OTHER:
+        return rows.exclude(mime__in=[mime for kind in TYPES for mime in mimes(kind)])
+    return rows.filter(mime__in=mimes(value))
+
+
+def _in_collection(rows: QuerySet[Document], name: str, value: Collection) -> QuerySet[Document]:
+    return rows.filter(pk__in=CollectionDocument.objects.filter(collection=value).order_by().values("document"))
+
+
+def _in_folder(rows: QuerySet[Document], name: str, value: str) -> QuerySet[Document]:
+    inside = DocumentSource.objects.filter(path__startswith=f"{value.rstrip('/')}/").order_by()
+    return rows.filter(pk__in=inside.values("document"))
+
+
+class DocumentFilter(ListFilter):
+    """Over documents, without the columns of `with_columns`."""
+
+    learner = learner_filter()
+    type = choice_filter(
+        [*((name, shown) for name, (shown, _) in TYPES.items()), (OTHER, "other")], "Type", method=_of_type
+    )
+    state = NamedFilter(
+        {
+            "primary": ("text in force", lambda rows: rows.filter(primary__isnull=False)),
+            "no_primary": ("no text in force", lambda rows: rows.filter(primary__isnull=True)),
+            "failed": ("last extraction failed", lambda rows: rows.filter(pk__in=last_failed())),
+            "replaced": ("source file changed", lambda rows: rows.filter(staleness.replaced(), pk__in=ever_replaced())),
+        }
+    )
+    collection = ModelChoiceFilter(
+        queryset=Collection.objects.all(), method=_in_collection, label="Collection", empty_label="any"
+    )
+    folder = CharFilter(
+        method=_in_folder,
+        label="Folder",
+        max_length=1000,
+        widget=forms.TextInput(attrs={"placeholder": "/path/of/a/folder"}),
+    )
+    sort = SortFilter(
+        {
+            "": ("added last", ("-added_at", "file_id")),
+            "oldest": ("added first", ("added_at", "file_id")),
+            "name": ("name", (Lower("filename"), "file_id")),
+            "-name": ("name, from the end", (Lower("filename").desc(), "-file_id")),
+            "largest": ("largest", ("-size_bytes", "file_id")),
+            "-largest": ("smallest", ("size_bytes", "-file_id")),
+        }
+    )
+
+    def search(self, rows: QuerySet[Document], name: str, value: str) -> QuerySet[Document]:
+        return rows.filter(pk__in=_named(value))
 
 
 def with_columns(documents: Sequence[Document]) -> list[Document]:

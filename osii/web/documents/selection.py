@@ -7,9 +7,8 @@ from django.http import QueryDict
 
 from extraction.documents.ids import is_file_id
 from extraction.models import Document
-from osii.web.forms import DocumentFilter
 
-from .listing import OTHER, listed_documents
+from .listing import OTHER, DocumentFilter
 
 PLANNED = frozenset({"type", "collection", "learner", "folder", "sort"})
 """Filters of the list that are conditions of the planner too."""
@@ -26,10 +25,8 @@ def chosen_ids(data: QueryDict) -> list[str]:
 def filtered(query: str) -> QuerySet[Document]:
     """All documents of the list whose query string this is. A filter that is not valid lets nothing through: acting on
     more than was looked at is worse than acting on nothing."""
-    form = DocumentFilter(QueryDict(query))
-    if not form.is_valid():
-        return Document.objects.none()
-    return listed_documents(**form.chosen())
+    chosen = DocumentFilter(QueryDict(query), Document.objects.all())
+    return chosen.qs if chosen.is_valid() else Document.objects.none()
 
 
 def can_be_planned(query: str) -> bool:

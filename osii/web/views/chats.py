@@ -18,7 +18,7 @@ from graphctx import steers
 from graphctx.models import Steer
 from osii.web import readers, selectors
 from osii.web.access import PageRequest, get_chat, staff_action, staff_page
-from osii.web.forms import ChatFilter
+from osii.web.chat_list import ChatFilter, with_coverage
 from osii.web.listing import render_list
 from osii.web.live import ChatState, page_of_messages, read_state, state_context
 from osii.web.paging import page_of
@@ -30,12 +30,11 @@ from osii.web.transcript import blocks
 @require_safe
 @staff_page
 def chats(request: PageRequest) -> HttpResponse:
-    form = ChatFilter(request.GET)
-    form.is_valid()
     rows, missing = summaries.listed()
-    page = page_of(request, selectors.listed_chats(rows, **form.chosen()))
-    page.object_list = selectors.with_coverage(page.object_list)
-    context = {"form": form, "page": page, "filtered": form.filters() > 0, "missing": missing}
+    chosen = ChatFilter(request.GET, rows)
+    page = page_of(request, chosen.qs)
+    page.object_list = with_coverage(page.object_list)
+    context = {"page": page, "missing": missing, **chosen.context()}
     return render_list(request, "chats/chats_page.html", "chats/chat_table.html", context)
 
 

@@ -10,11 +10,12 @@ from django.urls import reverse
 from django.views.decorators.http import require_POST, require_safe
 
 from coverage.words import counted
+from extraction.models import Document
 from osii.models import Collection
 from osii.web.access import PageRequest, staff_page
 from osii.web.documents import membership, selection
-from osii.web.documents.listing import listed_documents, with_columns
-from osii.web.forms import BulkForm, DocumentFilter
+from osii.web.documents.listing import DocumentFilter, with_columns
+from osii.web.forms import BulkForm
 from osii.web.listing import render_list
 from osii.web.paging import page_of
 
@@ -28,16 +29,13 @@ MOST_IN_A_URL = 50
 @require_safe
 @staff_page
 def documents(request: PageRequest) -> HttpResponse:
-    form = DocumentFilter(request.GET)
-    form.is_valid()
-    page = page_of(request, listed_documents(**form.chosen()).only("pk"))
+    chosen = DocumentFilter(request.GET, Document.objects.only("pk"))
+    page = page_of(request, chosen.qs)
     page.object_list = with_columns(page.object_list)
     user = request.user
     context = {
-        "form": form,
         "page": page,
-        "filtered": form.filters() > 0,
-        "filters": urlencode([(name, request.GET[name]) for name in form.fields if request.GET.get(name)]),
+        **chosen.context(),
         "collections": list(Collection.objects.all()) if user.has_perm(CHANGE) else [],
         "can_collect": user.has_perm(CHANGE),
         "can_process": user.has_perm(PROCESS),

@@ -12,7 +12,6 @@ from coverage.models import GRAPH_CONTEXT_MAX_TOKENS, GRAPH_CONTEXT_STEP, Chat
 from graphctx.models import Kind, Proposition
 from graphctx.selection import check_budget
 from osii.api.writes import BudgetFixed, change_settings
-from osii.propositions import matching
 from osii.web.access import PageRequest, get_chat, staff_action, staff_page
 from osii.web.graph import Graph, as_json, chats_with_counts, graph_around, graph_of, graph_of_chat
 from osii.web.listing import render_list
@@ -23,38 +22,37 @@ from osii.web.sessions import session_of
 @require_safe
 @staff_page
 def graph(request: PageRequest) -> HttpResponse:
-    form = GraphFilter(request.GET)
-    form.is_valid()
-    return render_list(request, "graph/graph_page.html", "graph/graph_results.html", _context(request, form))
+    context = _context(request, GraphFilter(request.GET))
+    return render_list(request, "graph/graph_page.html", "graph/graph_results.html", context)
 
 
 @require_safe
 @staff_page
 def graph_data(request: PageRequest) -> HttpResponse:
     """The same graph as JSON: what is drawn first, and what a click on a node adds."""
-    form = GraphFilter(request.GET)
-    if not form.is_valid():
-        return JsonResponse({"errors": form.errors}, status=400)
-    return JsonResponse(as_json(_graph(form)))
+    filters = GraphFilter(request.GET)
+    if not filters.is_valid():
+        return JsonResponse({"errors": filters.errors}, status=400)
+    return JsonResponse(as_json(_graph(filters)))
 
 
-def _graph(form: GraphFilter) -> Graph:
-    chosen = form.chosen()
+def _graph(filters: GraphFilter) -> Graph:
+    chosen = filters.chosen()
     if "proposition" in chosen:
         return graph_around(chosen["proposition"])
     if "chat" in chosen:
         return graph_of_chat(chosen["chat"])
     if "learner" not in chosen:  # there is none, or the address names one that is not there
         return graph_of(Proposition.objects.none())
-    return graph_of(matching(Proposition.objects.all(), **chosen))
+    return graph_of(filters.matched())
 
 
-def _context(request: PageRequest, form: GraphFilter) -> dict[str, Any]:
-    found = _graph(form)
-    chosen = form.chosen()
+def _context(request: PageRequest, filters: GraphFilter) -> dict[str, Any]:
+    found = _graph(filters)
+    chosen = filters.chosen()
     chat = None if "proposition" in chosen else chosen.get("chat")
     return {
-        "form": form,
+        "form": filters.form,
         "graph": found,
         "chats": chats_with_counts(found),
         "query": request.GET.urlencode(),
@@ -92,6 +90,5 @@ def graph_budget(request: PageRequest, chat_id: UUID) -> HttpResponse:
 
 def _refused(request: PageRequest, row: Chat, said: str, status: int) -> HttpResponse:
     messages.error(request, said)
-    form = GraphFilter(QueryDict(f"chat={row.pk}"))
-    form.is_valid()
-    return render(request, "graph/graph_page.html", _context(request, form), status=status)
+    context = _context(request, GraphFilter(QueryDict(f"chat={row.pk}")))
+    return render(request, "graph/graph_page.html", context, status=status)

@@ -31,10 +31,9 @@ CHANGE = "graphctx.change_proposition"
 @require_safe
 @staff_page
 def propositions(request: PageRequest) -> HttpResponse:
-    form = PropositionFilter(request.GET)
-    form.is_valid()
-    found = listing(request, form)
-    context = {"form": form, "listing": found, "page": found.page, "filtered": form.filters() > 0}
+    chosen = PropositionFilter(request.GET, Proposition.objects.all())
+    found = listing(request, chosen)
+    context = {"listing": found, "page": found.page, **chosen.context()}
     return render_list(request, "propositions/propositions_page.html", "propositions/proposition_table.html", context)
 
 

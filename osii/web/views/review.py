@@ -23,17 +23,14 @@ from osii.web.review_thread import thread
 @require_safe
 @staff_action(review.PERMISSION)
 def queue(request: PageRequest) -> HttpResponse:
-    form = ReviewFilter.of(request.GET)
-    chosen = form.chosen()
-    page = page_of(request, review.with_sources(review.queued(**chosen)))
+    filters = ReviewFilter.of(request.GET)
     context = {
-        "form": form,
-        "page": page,
-        "filtered": form.filters() > 0,
-        "queue_query": form.query(),
-        "chat": review.chat_of(chosen.get("chat")),
-        "all_chats": f"{reverse('review')}?{form.query(without='chat')}",
-        "anything_deferred": review.queued(state=review.DEFERRED).exists(),
+        "page": page_of(request, review.with_sources(filters.qs)),
+        **filters.context(),
+        "queue_query": filters.query(),
+        "chat": review.chat_of(filters.chosen().get("chat")),
+        "all_chats": f"{reverse('review')}?{filters.query(without='chat')}",
+        "anything_deferred": review.waiting().filter(deferred=True).exists(),
         "mode": review.default_mode(),
         "last": review.last_decision(request),
     }
@@ -60,7 +57,7 @@ def _page(
     history = review.history_of_candidate(row)
     standing = history[0] if history else None
     pending = standing is not None and standing.outcome in standing.OPEN
-    place = review.place_of(row, review.queued(**filters.chosen()))
+    place = review.place_of(row, filters.qs)
     context: dict[str, Any] = {
         "candidate": row,
         "chat": row.batch.chat,
@@ -76,7 +73,7 @@ def _page(
         "queue": place,
         "queue_query": filters.query(),
         "queue_url": f"{reverse('review')}?{filters.query()}",
-        "queue_fields": filters.fields_kept(),
+        "queue_fields": filters.kept(),
         "errors": form.messages() if form else {},
         "typed": form.data if form else {},
         "conflict": conflict,
@@ -114,7 +111,7 @@ def decide(request: PageRequest, candidate_id: UUID) -> HttpResponse:
 
 def _next_url(decided: UUID, filters: ReviewFilter, resolution_id: UUID) -> str:
     """The next candidate of the same queue, or the queue when it is empty; the decision is named so it can be undone."""
-    following = review.next_after(decided, review.queued(**filters.chosen()))
+    following = review.next_after(decided, filters.qs)
     page = reverse("review-candidate", args=[following]) if following else reverse("review")
     return f"{page}?{filters.query(last=resolution_id)}"
 
