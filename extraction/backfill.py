@@ -11,6 +11,7 @@ from itertools import islice
 from typing import Any
 from uuid import UUID
 
+from django.conf import settings
 from django.db import transaction
 from django.db.models import Count, Min, Q, Sum
 from django.db.models.functions import Coalesce
@@ -61,6 +62,24 @@ def request_all(mode: str, worker: str, model: str = "") -> Iterator[tuple[int, 
         }
         runs = request_runs([chat for chat in group if chat in titles], mode, worker, model)
         yield len(group), [Requested(run.chat_id, titles[run.chat_id], run, made) for run, made in runs]
+
+
+def request_reading(chat_ids: Iterable[UUID], mode: str) -> tuple[int, int]:
+    """Start runs for those of these chats that have something to read: (runs made, runs that were active already).
+
+    ``mode`` is Run.Mode: "due" takes the chats with enough unread text, "rest" everything.
+    """
+    chats = iter(chat_ids)
+    made = joined = 0
+    while group := list(islice(chats, GROUP)):
+        to_read = [
+            UUID(summary["chat_id"])
+            for summary in coverage_of_chats(group)
+            if (summary["uncovered_tokens"] if mode == Run.Mode.REST else summary["due"])
+        ]
+        for _, is_new in request_runs(to_read, mode, settings.EXTRACTION_WORKER):
+            made, joined = made + is_new, joined + (not is_new)
+    return made, joined
 
 
 def request_runs(chat_ids: Sequence[UUID], mode: str, worker: str, model: str = "") -> list[tuple[Run, bool]]:

@@ -1,11 +1,9 @@
 """What starts, stops and repeats imports."""
 
 from collections.abc import Sequence
-from itertools import islice
 from typing import Any
 from uuid import UUID
 
-from django.conf import settings
 from django.contrib.auth.models import AbstractBaseUser
 from django.core.files.uploadedfile import TemporaryUploadedFile
 from django.db import IntegrityError, transaction
@@ -14,8 +12,6 @@ from django.utils import timezone
 from coverage.ids import new_id
 from coverage.queueing import LIBRARY, enqueue_on_commit
 from extraction import backfill
-from extraction.models import Run
-from extraction.selectors import coverage_of_chats
 from osii.models import ChatImport
 
 from . import uploads
@@ -95,16 +91,5 @@ def request_reading(row: ChatImport, mode: str) -> tuple[int, int]:
 
     ``mode`` is Run.Mode: "due" takes the chats with enough unread text, "rest" everything.
     """
-    chats = iter(
-        row.conversations.filter(chat__isnull=False).values_list("chat", flat=True).distinct().order_by("chat")
-    )
-    made = joined = 0
-    while group := list(islice(chats, backfill.GROUP)):
-        to_read = [
-            UUID(summary["chat_id"])
-            for summary in coverage_of_chats(group)
-            if (summary["uncovered_tokens"] if mode == Run.Mode.REST else summary["due"])
-        ]
-        for _, is_new in backfill.request_runs(to_read, mode, settings.EXTRACTION_WORKER):
-            made, joined = made + is_new, joined + (not is_new)
-    return made, joined
+    chats = row.conversations.filter(chat__isnull=False).values_list("chat", flat=True).distinct().order_by("chat")
+    return backfill.request_reading(chats, mode)

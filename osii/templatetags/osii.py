@@ -232,6 +232,26 @@ def pages(
     }
 
 
+@register.inclusion_tag("parts/column.html", takes_context=True)
+def column(
+    context: template.Context, label: str, first: str, second: str, *, kind: str = "", title: str = ""
+) -> dict[str, Any]:
+    """The head of a column that sorts its list: ``first`` is the order of a click, ``second`` that of another; both are
+    values of the list's ``sort``. It works as a link without a script."""
+    chosen = context["filterset"]
+    now = chosen.chosen().get("sort", "")
+    to = second if now == first else first
+    query = chosen.query(without="sort", sort=to, view=context.get("view", ""))
+    direction = "descending" if chosen.filters["sort"].descends(now) else "ascending"
+    return {
+        "label": label,
+        "kind": kind,
+        "title": title,
+        "direction": direction if now in (first, second) else "",
+        "url": f"{context['request'].path}{'?' if query else ''}{query}",
+    }
+
+
 @register.simple_tag
 def message_url(chat_id: UUID, position: int) -> str:
     """Where a message stands: its chat's page, the page of the transcript, and its anchor."""

@@ -21,6 +21,7 @@ from osii.models import ChatImport, ProcessingItem, ProcessingRun
 from osii.waiting import eta_words
 
 from .attention import failed_runs
+from .filters import ListFilter, SortFilter, choice_filter
 
 CHAT, IMPORT, PROCESSING = "chat", "import", "processing"
 VIEWS = {
@@ -60,6 +61,7 @@ class Row:
     started_at: datetime | None = None
     finished_at: datetime | None = None
     flags: list[str] = field(default_factory=list)
+    key: UUID | None = None
 
 
 def querysets(view: str) -> dict[str, QuerySet[Any]]:
@@ -89,26 +91,67 @@ def counts() -> dict[str, int]:
     return {view: sum(rows.count() for rows in querysets(view).values()) for view in VIEWS}
 
 
-def listed(view: str, number: str | None) -> Page:
-    """A page of the merged list, newest first; its ``object_list`` are Rows."""
-    kinds = querysets(view)
+NEWEST = (F("asked").desc(), "id")
+
+
+class ActivityFilter(ListFilter):
+    """Which kinds are listed and in what order. Three tables are merged, so that nothing of it filters one queryset."""
+
+    q = None
+    kind = choice_filter([(CHAT, "chats"), (IMPORT, "imports"), (PROCESSING, "library")], "Kind")
+    sort = SortFilter(
+        {
+            "": ("asked for last", NEWEST),
+            "oldest": ("asked for first", (F("asked").asc(), "id")),
+            "started": ("started last", (F("started_at").desc(nulls_last=True), "id")),
+            "-started": ("started first", (F("started_at").asc(nulls_last=True), "id")),
+            "longest": ("took longest", (F("took").desc(nulls_last=True), "id")),
+            "-longest": ("took shortest", (F("took").asc(nulls_last=True), "id")),
+        }
+    )
+
+    def kinds(self, view: str) -> dict[str, QuerySet[Any]]:
+        """The rows of a view, by kind."""
+        only = self.chosen().get("kind")
+        return {kind: rows for kind, rows in querysets(view).items() if only in (None, kind)}
+
+    def order(self) -> tuple[Any, ...]:
+        return self.filters["sort"].orders[self.chosen().get("sort", "")]
+
+
+def listed(view: str, number: str | None, chosen: ActivityFilter) -> Page:
+    """A page of the merged list; its ``object_list`` are Rows."""
+    kinds = chosen.kinds(view)
     total = sum(rows.count() for rows in kinds.values())
     page = Paginator(range(min(total, DEEPEST)), PER_PAGE).get_page(number)
-    page.object_list = merged(kinds, (page.number - 1) * PER_PAGE, page.number * PER_PAGE)
+    page.object_list = _rows(merged(kinds, chosen.order(), (page.number - 1) * PER_PAGE, page.number * PER_PAGE))
     return page
 
 
-def merged(kinds: dict[str, QuerySet[Any]], start: int, end: int) -> list[Row]:
-    """The rows of these querysets (by kind) from ``start`` to ``end``, newest first."""
-    times = {CHAT: "queued_at", IMPORT: "created_at", PROCESSING: "created_at"}
-    first, *others = [
-        rows.order_by(f"-{times[kind]}", "pk")
-        .annotate(kind=Value(kind, CharField()), at=F(times[kind]))
-        .values_list("kind", "pk", "at")[:end]
+def newest(kinds: dict[str, QuerySet[Any]], count: int) -> list[Row]:
+    """The rows of these querysets (by kind) that were asked for last."""
+    return _rows(merged(kinds, NEWEST, 0, count))
+
+
+ASKED = {CHAT: "queued_at", IMPORT: "created_at", PROCESSING: "created_at"}
+"""When each kind was asked for."""
+
+
+def merged(kinds: dict[str, QuerySet[Any]], order: tuple[Any, ...], start: int, end: int) -> list[tuple[str, UUID]]:
+    """(kind, key) of the rows of these querysets (by kind) from ``start`` to ``end``, in this order."""
+    now = timezone.now()
+    found = [
+        rows.annotate(
+            kind=Value(kind, CharField()),
+            asked=F(ASKED[kind]),
+            took=Coalesce("finished_at", Value(now)) - F("started_at"),
+        )
+        .order_by(*order)
+        .values_list("kind", "pk", "asked", "started_at", "took")[:end]
         for kind, rows in kinds.items()
     ]
-    found = list(first.union(*others, all=True).order_by("-at", "id")[start:end])
-    return _rows([(kind, pk) for kind, pk, _ in found])
+    rows = found[0].union(*found[1:], all=True).order_by(*order)[start:end] if found[1:] else found[0][start:end]
+    return [(kind, pk) for kind, pk, *_ in rows]
 
 
 def _rows(keys: Sequence[tuple[str, UUID]]) -> list[Row]:
@@ -118,6 +161,10 @@ def _rows(keys: Sequence[tuple[str, UUID]]) -> list[Row]:
         ids = [pk for of, pk in keys if of == kind]
         made |= {(kind, pk): row for pk, row in (fill(ids) if ids else {}).items()}
     return [made[key] for key in keys if key in made]
+
+
+def titles(keys: Sequence[tuple[str, UUID]]) -> list[str]:
+    return [row.title for row in _rows(keys)]
 
 
 def _chats(ids: list[UUID]) -> dict[UUID, Row]:
@@ -140,7 +187,7 @@ def _chat(run: Run) -> Row:
         CHAT, run.chat.title or "Untitled chat", reverse("chat", args=[run.chat_id]), "run", run.status, run.queued_at,
         note=f"reads {run.get_mode_display()}, {run.chat.learner.name}", error=run.error, phase=run.note,
         done=run.tokens_read, unit="tokens", heartbeat_at=run.heartbeat_at, worker=run.held_by, attempt=run.attempt,
-        started_at=run.started_at, finished_at=run.finished_at,
+        started_at=run.started_at, finished_at=run.finished_at, key=run.pk,
     )  # fmt: skip
 
 
@@ -154,7 +201,7 @@ def _import(row: ChatImport) -> Row:
         IMPORT, str(row), reverse("import", args=[row.pk]), "import", row.status, row.created_at,
         note="dry run" if row.dry_run else "", error=row.error, done=row.bytes_done, total=row.bytes_total, unit="bytes",
         heartbeat_at=row.heartbeat_at, worker=row.held_by, attempt=row.attempt, started_at=row.started_at,
-        finished_at=row.finished_at, flags=["problems"] if row.problem_count and row.status != "failed" else [],
+        finished_at=row.finished_at, key=row.pk, flags=["problems"] if row.problem_count and row.status != "failed" else [],
     )  # fmt: skip
 
 
@@ -171,7 +218,7 @@ def _run(run: ProcessingRun, now: progress.Progress) -> Row:
         note=f"by {run.actor}", error=run.error, done=now.done, total=now.total, unit="documents",
         rate=f"{now.rate:g} a minute" if now.rate else "", eta=eta_words(now.eta) if now.eta else "",
         heartbeat_at=now.heartbeat_at, worker=workers, started_at=run.started_at, finished_at=run.finished_at,
-        flags=["some_failed"] if now.failed and run.status != "failed" else [],
+        key=run.pk, flags=["some_failed"] if now.failed and run.status != "failed" else [],
     )  # fmt: skip
 
 

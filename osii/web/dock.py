@@ -17,7 +17,7 @@ from django.utils import timezone
 from coverage.queueing import CHATS, LIBRARY, STEERS
 from graphctx.models import Steer
 
-from .activity_list import CHAT, IMPORT, PROCESSING, Row, merged, querysets
+from .activity_list import CHAT, IMPORT, PROCESSING, Row, newest, querysets
 from .live import queue_workers
 
 SHOWN = 6
@@ -57,7 +57,7 @@ def read_dock() -> Dock:
     counts = {kind: _by_status(rows) for kind, rows in kinds.items()}
     steers = _steers()
     counts[STEER] = _by_status(steers)
-    rows = [*_steer_rows(steers), *merged(kinds, 0, SHOWN)]
+    rows = [*_steer_rows(steers), *newest(kinds, SHOWN)]
     rows.sort(key=lambda row: row.at, reverse=True)
     waiting = {kind: found["queued"] + found[Steer.Status.PREPARING] for kind, found in counts.items()}
     running = sum(found["running"] for found in counts.values())

@@ -7,6 +7,7 @@ from .logins import LoginView
 from .views import (
     activity,
     batches,
+    bulk,
     chats,
     collections,
     context,
@@ -83,6 +84,7 @@ urlpatterns = [
     path("graph/chats/<uuid:chat_id>/budget/", graph.graph_budget, name="graph-budget"),
     path("search/", search.search, name="search"),
     path("documents/", documents.documents, name="documents"),
+    path("bulk/<slug:name>/", bulk.bulk, name="bulk"),
     path("documents/bulk/", documents.documents_bulk, name="documents-bulk"),
     path("collections/", collections.collections, name="collections"),
     path("collections/create/", collections.collection_create, name="collection-create"),

@@ -102,6 +102,10 @@ function initSwaps() {
     announce(target.dataset.announce);
     initRoving(target);
     initPickAll(target);
+    const sort = document.getElementById("filter-sort");
+    if (sort && "sort" in target.dataset) {
+      sort.value = target.dataset.sort; // a column's head may have sorted
+    }
     if (!before.inside) {
       return;
     }
@@ -118,7 +122,7 @@ function initSwaps() {
   });
 }
 
-// Polling rests while the tab is hidden, and slows down while the server does not answer.
+// Polling rests while the tab is hidden or rows are ticked, and slows down while the server does not answer.
 function initPolling() {
   let failures = 0;
   let skip = 0;
@@ -126,7 +130,7 @@ function initPolling() {
     if (!event.target.hasAttribute("data-poll") || event.detail.requestConfig.triggeringEvent) {
       return;
     }
-    if (document.hidden || skip > 0) {
+    if (document.hidden || skip > 0 || event.target.querySelector("input[type=checkbox]:checked, select:focus")) {
       skip = Math.max(0, skip - 1);
       event.preventDefault();
     }

@@ -11,6 +11,7 @@ from django_filters import CharFilter, ModelChoiceFilter
 from extraction.models import Document, DocumentSource, ExtractionVersion
 from osii.library import staleness
 from osii.models import Collection, CollectionDocument
+from osii.web.documents.stale import stale_outputs
 from osii.web.filters import ListFilter, NamedFilter, SortFilter, choice_filter, learner_filter
 
 FAILED = ExtractionVersion.Status.FAILED
@@ -120,18 +121,22 @@ class DocumentFilter(ListFilter):
 
 
 def with_columns(documents: Sequence[Document]) -> list[Document]:
-    """The documents of a page with ``version_count``, ``newest_failed`` and ``is_replaced``: four queries."""
+    """The documents of a page with ``version_count``, ``newest_failed``, ``is_replaced``, and ``stale``: what of them is stale
+    and why. A fixed number of queries.
+    """
     ids = [document.pk for document in documents]
     full = Document.objects.select_related("primary", "learner").in_bulk(ids)
     counted = ExtractionVersion.objects.filter(document__in=ids).order_by().values("document").annotate(n=Count("pk"))
     versions = dict(counted.values_list("document", "n"))
     failed = set(last_failed().filter(document__in=ids).values_list("document", flat=True))
     replaced = set(Document.objects.filter(staleness.replaced(), pk__in=ids).order_by().values_list("pk", flat=True))
+    stale = stale_outputs(ids)
     shown = [full[pk] for pk in ids if pk in full]
     for document in shown:
         document.version_count = versions.get(document.pk, 0)
         document.newest_failed = document.pk in failed
         document.is_replaced = document.pk in replaced
+        document.stale = stale.get(document.pk, [])
     return shown
 
 

@@ -6,9 +6,12 @@ from django.http import HttpResponse
 from django.shortcuts import render
 from django.views.decorators.http import require_safe
 
+from osii.models import ProcessingRun
 from osii.web import activity_list
 from osii.web.access import PageRequest, staff_page
 from osii.web.activity import read_activity
+from osii.web.activity_bulk import ACTIVITY
+from osii.web.bulk import offer
 
 
 @require_safe
@@ -18,14 +21,18 @@ def activity(request: PageRequest) -> HttpResponse:
     view = request.GET.get("view", "all")
     if view not in activity_list.VIEWS:
         view = "all"
-    page = activity_list.listed(view, request.GET.get("page"))
+    chosen = activity_list.ActivityFilter(request.GET, ProcessingRun.objects.none())
+    page = activity_list.listed(view, request.GET.get("page"), chosen)
     counts = activity_list.counts()
-    shown = {name: request.GET[name] for name in ("view", "page") if request.GET.get(name)}
+    shown = {name: request.GET[name] for name in ("view", "page", "kind", "sort") if request.GET.get(name)}
     context = {
         "activity": read_activity(),
         "view": view,
         "views": [(name, label, counts[name]) for name, label in activity_list.VIEWS.items()],
         "page": page,
+        **chosen.context(),
+        "filters": urlencode({name: value for name, value in shown.items() if name != "page"}),
+        "bulk": offer(ACTIVITY, request.user),
         "here": f"?{urlencode(shown)}" if shown else "",
         "list_path": request.path,
         "may_import": request.user.has_perm("osii.add_chatimport"),

@@ -18,6 +18,8 @@ from graphctx import steers
 from graphctx.models import Steer
 from osii.web import readers, selectors
 from osii.web.access import PageRequest, get_chat, staff_action, staff_page
+from osii.web.bulk import offer
+from osii.web.bulk_actions import CHATS
 from osii.web.chat_list import ChatFilter, with_coverage
 from osii.web.listing import render_list
 from osii.web.live import ChatState, page_of_messages, read_state, state_context
@@ -34,7 +36,7 @@ def chats(request: PageRequest) -> HttpResponse:
     chosen = ChatFilter(request.GET, rows)
     page = page_of(request, chosen.qs)
     page.object_list = with_coverage(page.object_list)
-    context = {"page": page, "missing": missing, **chosen.context()}
+    context = {"page": page, "missing": missing, "bulk": offer(CHATS, request.user), **chosen.context()}
     return render_list(request, "chats/chats_page.html", "chats/chat_table.html", context)
 
 

@@ -13,6 +13,8 @@ from coverage.words import counted
 from extraction.models import Document
 from osii.models import Collection
 from osii.web.access import PageRequest, staff_page
+from osii.web.bulk import offer
+from osii.web.bulk_actions import DOCUMENTS
 from osii.web.documents import membership, selection
 from osii.web.documents.listing import DocumentFilter, with_columns
 from osii.web.forms import BulkForm
@@ -36,6 +38,7 @@ def documents(request: PageRequest) -> HttpResponse:
     context = {
         "page": page,
         **chosen.context(),
+        "bulk": offer(DOCUMENTS, user),
         "collections": list(Collection.objects.all()) if user.has_perm(CHANGE) else [],
         "can_collect": user.has_perm(CHANGE),
         "can_process": user.has_perm(PROCESS),

@@ -15,6 +15,8 @@ from osii.links import links_of
 from osii.propositions import detailed
 from osii.web import selectors
 from osii.web.access import PageRequest, get_proposition, staff_action, staff_page
+from osii.web.bulk import offer
+from osii.web.bulk_actions import PROPOSITIONS
 from osii.web.levels import level_chart
 from osii.web.listing import render_list
 from osii.web.paging import page_of
@@ -33,7 +35,8 @@ CHANGE = "graphctx.change_proposition"
 def propositions(request: PageRequest) -> HttpResponse:
     chosen = PropositionFilter(request.GET, Proposition.objects.all())
     found = listing(request, chosen)
-    context = {"listing": found, "page": found.page, **chosen.context()}
+    may = None if found.by_meaning else offer(PROPOSITIONS, request.user)
+    context = {"listing": found, "page": found.page, "bulk": may, **chosen.context()}
     return render_list(request, "propositions/propositions_page.html", "propositions/proposition_table.html", context)
 
 

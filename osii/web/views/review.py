@@ -13,6 +13,8 @@ from extraction import resolving
 from extraction.models import Candidate
 from osii.web import review, review_undo
 from osii.web.access import PageRequest, get_candidate, get_resolution, staff_action
+from osii.web.bulk import offer
+from osii.web.bulk_actions import REVIEW
 from osii.web.listing import render_list
 from osii.web.paging import page_of
 from osii.web.review_forms import DecisionForm, ReviewFilter
@@ -27,6 +29,7 @@ def queue(request: PageRequest) -> HttpResponse:
     context = {
         "page": page_of(request, review.with_sources(filters.qs)),
         **filters.context(),
+        "bulk": offer(REVIEW, request.user),
         "queue_query": filters.query(),
         "chat": review.chat_of(filters.chosen().get("chat")),
         "all_chats": f"{reverse('review')}?{filters.query(without='chat')}",

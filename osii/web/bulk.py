@@ -1,0 +1,109 @@
+"""Acting on many rows of a list: those that are ticked, or all that its filters let through, after a page has said what happens."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+from uuid import UUID
+
+from django.contrib.auth.base_user import AbstractBaseUser
+from django.http import QueryDict
+
+from .filters import ListFilter
+
+EVERYTHING, FILTERS = "everything", "filters"
+"""Fields of a bulk form: the box for all rows of all pages, and the list's query string."""
+NAMED = 5
+"""So many of the chosen rows are named before it is confirmed."""
+
+Key = Any
+"""What names a row: its primary key, or for a list of several kinds "kind:key"."""
+
+
+@dataclass(frozen=True, slots=True)
+class Doer:
+    """Who confirmed, and the reason that was given, if the action asks for one."""
+
+    user: AbstractBaseUser
+    reason: str = ""
+
+    @property
+    def name(self) -> str:
+        return self.user.get_username()
+
+
+@dataclass(frozen=True, slots=True)
+class Action:
+    """One thing to do with rows. Doing it twice does nothing the second time.
+
+    ``effect`` is said before it is done; ``do`` takes the keys and returns sentences on what came of it. ``permission``
+    is "app.codename". ``reason`` labels a field that must be filled in.
+    """
+
+    name: str
+    label: str
+    icon: str
+    permission: str
+    effect: str
+    do: Callable[[Sequence[Key], Doer], list[str]]
+    reason: str = ""
+    danger: bool = False
+
+    def allowed(self, user: AbstractBaseUser) -> bool:
+        return user.has_perm(self.permission)
+
+
+def _uuid(text: str) -> UUID | None:
+    try:
+        return UUID(text)
+    except ValueError:
+        return None
+
+
+def _filtered(filterset: Callable[[QueryDict], ListFilter], query: QueryDict, most: int) -> list[Key]:
+    """A filter that is not valid lets nothing through: acting on more than was looked at is worse than on nothing."""
+    chosen = filterset(query)
+    return list(chosen.qs.values_list("pk", flat=True)[:most]) if chosen.is_valid() else []
+
+
+@dataclass(frozen=True, slots=True)
+class Bulk:
+    """What can be done with a list's rows. ``most`` is done at once; ``named`` gives titles for keys; ``field`` names the boxes
+    of rows in the form."""
+
+    name: str
+    nouns: tuple[str, str]
+    most: int
+    actions: tuple[Action, ...]
+    named: Callable[[Sequence[Key]], list[str]]
+    filterset: Callable[[QueryDict], ListFilter] | None = None
+    field: str = "pick"
+    key: Callable[[str], Key | None] = _uuid
+    all_keys: Callable[[QueryDict, int], list[Key]] | None = None
+
+    def keys(self, data: QueryDict) -> list[Key]:
+        """The keys that a form chose, one more than ``most`` where there are more."""
+        if not data.get(EVERYTHING):
+            found = (self.key(one) for one in dict.fromkeys(data.getlist(self.field)))
+            return [one for one in found if one is not None][: self.most + 1]
+        query = QueryDict(data.get(FILTERS, ""))
+        if self.all_keys:
+            return self.all_keys(query, self.most + 1)
+        return _filtered(self.filterset, query, self.most + 1) if self.filterset else []
+
+    def action(self, name: str) -> Action | None:
+        return next((one for one in self.actions if one.name == name), None)
+
+
+@dataclass(frozen=True, slots=True)
+class Offer:
+    """The bar below a list: what this account may do with its rows."""
+
+    name: str
+    nouns: tuple[str, str]
+    actions: list[Action]
+
+
+def offer(bulk: Bulk, user: AbstractBaseUser) -> Offer | None:
+    """None where the account may do nothing."""
+    allowed = [one for one in bulk.actions if one.allowed(user)]
+    return Offer(bulk.name, bulk.nouns, allowed) if allowed else None

@@ -1,0 +1,87 @@
+"""One address for the bulk actions of all lists: it says what would happen, and does it when that is confirmed."""
+
+from django.contrib import messages
+from django.core.exceptions import PermissionDenied
+from django.http import Http404, HttpResponse
+from django.shortcuts import redirect, render
+from django.urls import reverse
+from django.views.decorators.http import require_POST
+
+from coverage.view import MalformedParts, check_storable
+from coverage.words import counted
+from osii.web.access import PageRequest, staff_page
+from osii.web.bulk import EVERYTHING, FILTERS, NAMED, Action, Bulk, Doer
+from osii.web.bulk_actions import LISTS
+
+REASON_CHARACTERS = 500
+
+
+@require_POST
+@staff_page
+def bulk(request: PageRequest, name: str) -> HttpResponse:
+    """The page that names the effect; with ``confirmed``, the action, if as many rows are chosen as that page named."""
+    if name not in LISTS:
+        raise Http404
+    rows = LISTS[name]
+    action = rows.action(request.POST.get("action", ""))
+    if action is None:
+        messages.error(request, "Nothing was changed: choose what to do.")
+        return _back(request, rows)
+    if not action.allowed(request.user):
+        raise PermissionDenied(f"This needs the permission {action.permission or 'to change what is chosen'}.")
+    keys = rows.keys(request.POST)
+    if not keys:
+        messages.error(request, f"No {rows.nouns[0]} is chosen: tick some, or all that the filters let through.")
+        return _back(request, rows)
+    if "confirmed" not in request.POST:
+        return _ask(request, rows, action, keys)
+    if problem := _problem(request, action, keys):
+        return _ask(request, rows, action, keys, problem)
+    reason = request.POST.get("reason", "").strip()
+    for said in action.do(keys[: rows.most], Doer(request.user, reason)):
+        messages.success(request, said)
+    return _back(request, rows)
+
+
+def _problem(request: PageRequest, action: Action, keys: list) -> str:
+    """Why what was confirmed is not done as it stands."""
+    if request.POST.get("count") != str(len(keys)):
+        return "Other rows match by now than when this page was made: look again, then confirm."
+    reason = request.POST.get("reason", "").strip()
+    if action.reason and not reason:
+        return "Say why: the reason is kept."
+    try:
+        check_storable(reason, "the reason")
+    except MalformedParts as error:
+        return f"{error}."
+    return "" if len(reason) <= REASON_CHARACTERS else f"The reason may have {REASON_CHARACTERS} characters at most."
+
+
+def _ask(request: PageRequest, rows: Bulk, action: Action, keys: list, problem: str = "") -> HttpResponse:
+    everything = bool(request.POST.get(EVERYTHING))
+    now = keys[: rows.most]
+    context = {
+        "rows": rows,
+        "action": action,
+        "what": counted(len(now), *rows.nouns),
+        "more": len(keys) > rows.most,
+        "named": rows.named(now[:NAMED]),
+        "unnamed": max(0, len(now) - NAMED),
+        "count": len(keys),
+        "everything": everything,
+        "filters": request.POST.get(FILTERS, ""),
+        "picked": [] if everything else request.POST.getlist(rows.field),
+        "problem": problem,
+        "reason": request.POST.get("reason", ""),
+        "back": _list_url(request, rows),
+    }
+    return render(request, "bulk/confirm_page.html", context, status=409 if problem else 200)
+
+
+def _list_url(request: PageRequest, rows: Bulk) -> str:
+    filters = request.POST.get(FILTERS, "")
+    return f"{reverse(rows.name)}?{filters}" if filters else reverse(rows.name)
+
+
+def _back(request: PageRequest, rows: Bulk) -> HttpResponse:
+    return redirect(_list_url(request, rows))
