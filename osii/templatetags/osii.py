@@ -248,7 +248,7 @@ def column(
         "kind": kind,
         "title": title,
         "direction": direction if now in (first, second) else "",
-        "url": f"{context['request'].path}{'?' if query else ''}{query}",
+        "url": f"{context.get('list_path') or context['request'].path}{'?' if query else ''}{query}",
     }
 
 

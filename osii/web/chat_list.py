@@ -8,10 +8,10 @@ from django.db.models import Exists, F, OuterRef, Q, QuerySet
 from coverage.models import Chat, ChatFigures, ChatSummary
 from extraction import figures
 from extraction.figures import PARKED, Figures
-from extraction.models import Run
+from extraction.models import Batch, Run
 from extraction.prompts import chats_read_by_older
 
-from .filters import ListFilter, NamedFilter, SortFilter, learner_filter
+from .filters import ListFilter, NamedFilter, SortFilter, choice_filter, learner_filter
 
 
 def _parked() -> list[UUID]:
@@ -69,6 +69,13 @@ class ChatFilter(ListFilter):
 
     def search(self, rows: Figures, name: str, value: str) -> Figures:
         return rows.filter(Q(chat__title__icontains=value) | Q(chat__external_id__icontains=value))
+
+
+class BatchFilter(ListFilter):
+    """Over a chat's batches, in their order."""
+
+    q = None
+    state = choice_filter(Batch.Status.choices, "State", field_name="status")
 
 
 def with_coverage(rows: Iterable[ChatSummary | ChatFigures]) -> list[Chat]:

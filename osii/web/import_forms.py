@@ -1,13 +1,16 @@
-"""The form that uploads chats."""
+"""The form that uploads chats, and the filters of the list of imports."""
 
 from typing import Any
 
 from django import forms
-from django.db.models.functions import Lower
+from django.db.models import Q, QuerySet, TextField
+from django.db.models.functions import Cast, Lower
 
 from coverage.importers.records import MAX_LEARNER
 from coverage.models import Learner
+from osii.models import ChatImport
 
+from .filters import ListFilter, NamedFilter, SortFilter
 from .learner_choice import LearnerChoice
 
 
@@ -49,3 +52,31 @@ class ImportForm(LearnerChoice):
             self.fields[name].widget.attrs |= attributes
         self.fields["new_learner"].widget.attrs["autocomplete"] = "off"
         self.fields["dry_run"].widget.attrs |= {"class": "form-check-input", "aria-describedby": "help-dry_run"}
+
+
+def _problems(rows: QuerySet[ChatImport]) -> QuerySet[ChatImport]:
+    return rows.filter(problem_count__gt=0).exclude(status=ChatImport.Status.FAILED)
+
+
+class ImportFilter(ListFilter):
+    state = NamedFilter(
+        {
+            "active": ("waiting or running", lambda rows: rows.filter(status__in=ChatImport.ACTIVE)),
+            "succeeded": ("succeeded", lambda rows: rows.filter(status=ChatImport.Status.SUCCEEDED)),
+            "failed": ("failed", lambda rows: rows.filter(status=ChatImport.Status.FAILED)),
+            "cancelled": ("cancelled", lambda rows: rows.filter(status=ChatImport.Status.CANCELLED)),
+            "problems": ("with problems", _problems),
+            "dry": ("dry runs", lambda rows: rows.filter(dry_run=True)),
+        }
+    )
+    sort = SortFilter(
+        {
+            "": ("uploaded last", ("-created_at", "-id")),
+            "oldest": ("uploaded first", ("created_at", "id")),
+        }
+    )
+
+    def search(self, rows: QuerySet[ChatImport], name: str, value: str) -> QuerySet[ChatImport]:
+        """In the learner's name and those of the files."""
+        named = rows.annotate(names=Cast("files", TextField()))
+        return named.filter(Q(names__icontains=value) | Q(learner__icontains=value))

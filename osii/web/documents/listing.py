@@ -141,5 +141,23 @@ def with_columns(documents: Sequence[Document]) -> list[Document]:
 
 
 def collections_with_counts() -> QuerySet[Collection]:
-    """By name, each with ``size``: how many documents are in it."""
-    return Collection.objects.annotate(size=Count("entries")).select_related("created_by").order_by(Lower("name"), "id")
+    """Each with ``size``: how many documents are in it."""
+    return Collection.objects.annotate(size=Count("entries")).select_related("created_by")
+
+
+class CollectionFilter(ListFilter):
+    """Over ``collections_with_counts``."""
+
+    sort = SortFilter(
+        {
+            "": ("name", (Lower("name"), "id")),
+            "-name": ("name, from the end", (Lower("name").desc(), "-id")),
+            "largest": ("most documents", ("-size", "id")),
+            "smallest": ("fewest documents", ("size", "-id")),
+            "newest": ("made last", ("-created_at", "id")),
+            "oldest": ("made first", ("created_at", "-id")),
+        }
+    )
+
+    def search(self, rows: QuerySet[Collection], name: str, value: str) -> QuerySet[Collection]:
+        return rows.filter(name__icontains=value)

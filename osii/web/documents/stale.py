@@ -1,24 +1,24 @@
 """Which outputs of a page's documents are stale, and why: the plan's own statement, asked of these documents only."""
 
 from collections.abc import Sequence
+from contextlib import suppress
 
 from django.db import connection
 
 from extraction.documents.errors import DocumentError
 from osii.library import methods, plan_sql
 from osii.library.methods import Wanted
+from osii.library.models import Output, OutputKind
 from osii.library.requests import CHOSEN, Request, Scope
 from osii.library.run_models import Step
 from osii.library.staleness import STALE
-
-STEPS = (Step.CHUNKS, Step.EMBEDDINGS, Step.SYNTHESIS, Step.ENRICHMENT, Step.PROPOSITIONS)
 
 
 def stale_outputs(file_ids: Sequence[str]) -> dict[str, list[tuple[str, str]]]:
     """Of these documents, those with a stale output by a chosen method: id → [(what it is, why it is stale)]. The number of
     queries does not depend on that of the documents."""
-    wanted = _wanted()
-    if not file_ids or not wanted:
+    wanted = _wanted(file_ids)
+    if not wanted:
         return {}
     request = Request(
         Scope(file_ids=tuple(file_ids)),
@@ -36,14 +36,17 @@ def stale_outputs(file_ids: Sequence[str]) -> dict[str, list[tuple[str, str]]]:
     return {file_id: reasons for file_id, reasons in found.items() if reasons}
 
 
-def _wanted() -> dict[str, Wanted]:
-    """What each step makes by its chosen method; a step without one has no outputs that could be stale."""
+def _wanted(file_ids: Sequence[str]) -> dict[str, Wanted]:
+    """What is wanted of each kind that these documents have outputs of; one without a method has none that could be stale."""
+    made = Output.objects.filter(document__in=file_ids, status=Output.Status.SUCCEEDED).order_by()
+    kinds = set(made.values_list("kind", flat=True).distinct())
     found = {}
-    for step in STEPS:
-        try:
-            found[step.value] = methods.wanted(step.value)
-        except DocumentError:
-            continue
+    for kind in OutputKind.values:  # also the names of the steps, in their order
+        with suppress(DocumentError):
+            if kind in kinds:
+                found[kind] = methods.wanted(kind)
+    if Step.EMBEDDINGS.value in found:  # a plan has these with the chunks that they are of
+        found.setdefault(Step.CHUNKS.value, methods.wanted(OutputKind.CHUNKS))
     return found
 
 

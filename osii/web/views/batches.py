@@ -14,6 +14,8 @@ from extraction.selectors import batch_history
 from extraction.spending import total_use, with_batch_costs
 from osii.web import selectors
 from osii.web.access import PageRequest, get_batch, get_chat, staff_action, staff_page
+from osii.web.chat_list import BatchFilter
+from osii.web.listing import render_list
 from osii.web.paging import page_of
 
 
@@ -21,9 +23,11 @@ from osii.web.paging import page_of
 @staff_page
 def chat_batches(request: PageRequest, chat_id: UUID) -> HttpResponse:
     row = get_chat(chat_id)
-    page = page_of(request, batch_history(row.pk))
+    chosen = BatchFilter(request.GET, batch_history(row.pk))
+    page = page_of(request, chosen.qs)
     page.object_list = with_batch_costs(selectors.add_outcomes(page.object_list))
-    return render(request, "chats/batches_page.html", {"chat": row, "page": page, "batches": page.object_list})
+    context = {"chat": row, "page": page, "batches": page.object_list, **chosen.context()}
+    return render_list(request, "chats/batches_page.html", "chats/batch_list.html", context)
 
 
 @require_safe

@@ -4,15 +4,16 @@ from uuid import UUID
 
 from django.contrib import messages
 from django.http import HttpResponse
-from django.shortcuts import get_object_or_404, redirect, render
+from django.shortcuts import get_object_or_404, redirect
 from django.urls import reverse
 from django.views.decorators.http import require_POST, require_safe
 
 from osii.models import Collection
 from osii.web.access import PageRequest, staff_action, staff_page
 from osii.web.documents import membership
-from osii.web.documents.listing import collections_with_counts
+from osii.web.documents.listing import CollectionFilter, collections_with_counts
 from osii.web.forms import CollectionForm
+from osii.web.listing import render_list
 from osii.web.paging import page_of
 
 ADD, CHANGE, DELETE = "osii.add_collection", "osii.change_collection", "osii.delete_collection"
@@ -25,15 +26,19 @@ def collections(request: PageRequest) -> HttpResponse:
 
 
 def _page(request: PageRequest, form: CollectionForm, status: int = 200) -> HttpResponse:
+    chosen = CollectionFilter(request.GET, collections_with_counts())
     context = {
-        "form": form,
-        "page": page_of(request, collections_with_counts()),
+        "new": form,
+        "page": page_of(request, chosen.qs),
+        **chosen.context(),
         "list_path": reverse("collections"),
         "can_add": request.user.has_perm(ADD),
         "can_change": request.user.has_perm(CHANGE),
         "can_delete": request.user.has_perm(DELETE),
     }
-    return render(request, "collections/collections_page.html", context, status=status)
+    return render_list(
+        request, "collections/collections_page.html", "collections/collection_table.html", context, status
+    )
 
 
 @require_POST

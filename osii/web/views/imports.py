@@ -16,8 +16,9 @@ from extraction.models import Run
 from osii.imports import services, uploads
 from osii.models import ChatImport
 from osii.web.access import PageRequest, staff_action
-from osii.web.import_forms import ImportForm
+from osii.web.import_forms import ImportFilter, ImportForm
 from osii.web.import_state import state_context
+from osii.web.listing import render_list
 from osii.web.paging import page_of
 from osii.web.uploading import NO_ROOM, receive
 
@@ -34,15 +35,16 @@ def imports(request: PageRequest) -> HttpResponse:
 
 
 def _imports_page(request: PageRequest, form: ImportForm, status: int = 200) -> HttpResponse:
-    rows = ChatImport.objects.select_related("created_by").defer("problems", "skipped")
+    chosen = ImportFilter(request.GET, ChatImport.objects.select_related("created_by").defer("problems", "skipped"))
     context = {
-        "form": form,
-        "page": page_of(request, rows),
+        "upload": form,
+        "page": page_of(request, chosen.qs),
+        **chosen.context(),
         "list_path": reverse("imports"),
         "max_bytes": uploads.max_bytes(),
         "uploading": request.user.has_perm(PERMISSION),
     }
-    return render(request, "imports/imports_page.html", context, status=status)
+    return render_list(request, "imports/imports_page.html", "imports/import_table.html", context, status)
 
 
 @csrf_exempt
