@@ -16,8 +16,8 @@ from extraction import figures
 from extraction.models import Batch
 from extraction.selectors import coverage_of_chats
 from osii.models import ChatImport
-from osii.web.paging import BothEnds
 from osii.web.chat_list import ChatFilter
+from osii.web.paging import BothEnds
 from tests import factories
 from tests.osii import rows
 
