@@ -7,31 +7,11 @@ from django.urls import reverse
 from django.utils.html import format_html
 from django.utils.safestring import SafeString
 
+from .admin_base import ListAdmin, ReadOnlyAdmin, page_link
 from .models import Chat, ChatSummary, CoverageEntry, Learner, Message
 
 
-class ReadOnlyAdmin(admin.ModelAdmin):
-    """Rows that only the product writes: staff with the view permission look at them, nobody edits them here."""
-
-    list_per_page = 50
-    show_full_result_count = False
-
-    def has_add_permission(self, request: HttpRequest) -> bool:
-        return False
-
-    def has_change_permission(self, request: HttpRequest, obj: object = None) -> bool:
-        return False
-
-    def has_delete_permission(self, request: HttpRequest, obj: object = None) -> bool:
-        return False
-
-
-def page_link(name: str, key: object, text: str) -> SafeString:
-    """A link to a page of the dashboard."""
-    return format_html('<a href="{}">{}</a>', reverse(name, args=[key]), text)
-
-
-class LearnerAdmin(admin.ModelAdmin):
+class LearnerAdmin(ListAdmin):
     """A learner is named here; ``extraction.review_admin`` registers it and adds the review mode.
 
     Deleting a learner would delete their graph: that is not a click in a list.
@@ -40,8 +20,9 @@ class LearnerAdmin(admin.ModelAdmin):
     list_display = ("name", "chats", "graph_revision", "created_at")
     search_fields = ("name",)
     readonly_fields = ("id", "graph_revision", "created_at")
-    list_per_page = 50
-    show_full_result_count = False
+
+    def view_on_site(self, learner: Learner) -> str:
+        return f"{reverse('chats')}?learner={learner.pk}"
 
     def get_queryset(self, request: HttpRequest) -> QuerySet[Learner]:
         return super().get_queryset(request).annotate(chat_count=Count("chats"))
@@ -54,7 +35,7 @@ class LearnerAdmin(admin.ModelAdmin):
         return format_html('<a href="{}?learner={}">{}</a>', reverse("chats"), learner.pk, learner.chat_count)
 
 
-class ChatAdmin(admin.ModelAdmin):
+class ChatAdmin(ListAdmin):
     """Registered by ``extraction.admin``, which adds the actions of its services."""
 
     list_display = ("__str__", "learner", "source", "page", "started_at", "updated_at")
@@ -68,8 +49,6 @@ class ChatAdmin(admin.ModelAdmin):
         "started_at", "finished_at", "created_at", "updated_at",
     )  # fmt: skip
     readonly_fields = tuple(name for name in fields if name != "title")
-    list_per_page = 50
-    show_full_result_count = False
 
     def has_add_permission(self, request: HttpRequest) -> bool:
         return False
@@ -105,6 +84,9 @@ class CoverageEntryAdmin(ReadOnlyAdmin):
     search_fields = ("=fingerprint", "=batch", "chat__title")
     ordering = ("-pk",)
 
+    def view_on_site(self, entry: CoverageEntry) -> str:
+        return reverse("chat", args=[entry.chat_id])
+
     @admin.display(description="batch")
     def read_by(self, entry: CoverageEntry) -> SafeString | str:
         return page_link("batch", entry.batch, str(entry.batch)) if entry.batch else "–"
@@ -114,6 +96,11 @@ class CoverageEntryAdmin(ReadOnlyAdmin):
 class ChatSummaryAdmin(ReadOnlyAdmin):
     """The memos of the chats list, for whoever wonders why a figure is as it is."""
 
-    list_display = ("chat_id", "fresh", "message_count", "tokens", "covered_tokens", "uncovered_tokens", "last_said_at")
+    list_display = ("chat", "fresh", "message_count", "tokens", "covered_tokens", "uncovered_tokens", "last_said_at")
     list_filter = ("fresh",)
+    list_select_related = ("chat",)
+    search_fields = ("=chat__id", "chat__title")
     ordering = ("-pk",)
+
+    def view_on_site(self, summary: ChatSummary) -> str:
+        return reverse("chat", args=[summary.chat_id])

@@ -2,6 +2,7 @@
 
 from typing import Any
 
+from django.conf import settings
 from django.contrib import admin, messages
 from django.db.models import QuerySet
 from django.http import HttpRequest, HttpResponse
@@ -9,7 +10,8 @@ from django.template.response import TemplateResponse
 from django.urls import reverse
 from django.utils.safestring import SafeString
 
-from coverage.admin import ChatAdmin, ReadOnlyAdmin, page_link
+from coverage.admin import ChatAdmin
+from coverage.admin_base import ReadOnlyAdmin, page_link
 from coverage.models import Chat
 from coverage.words import counted
 
@@ -32,6 +34,7 @@ from .models import (
 )
 from .repair_admin import RepairActions
 from .review_admin import MarksFilter, ReviewActions, StandingFilter
+from .selectors import coverage_of_chats
 
 
 @admin.register(Chat)
@@ -44,24 +47,44 @@ class ChatWithRunsAdmin(RepairActions, ChatAdmin):
     def has_abort_permission(self, request: HttpRequest) -> bool:
         return request.user.has_perm("extraction.change_run")
 
-    @admin.action(description="Extract the rest", permissions=("extract",))
-    def extract_rest(self, request: HttpRequest, chats: QuerySet[Chat]) -> None:
-        ids = list(chats.values_list("pk", flat=True))
-        for chat_id in ids:
-            services.request_run(chat_id, Run.Mode.REST)
-        self.message_user(
-            request,
-            f"{counted(len(ids), 'chat')}: a run for the rest is queued, running or about to follow one that stops.",
-            messages.SUCCESS,
+    @admin.action(description="Extract the rest…", permissions=("extract",))
+    def extract_rest(self, request: HttpRequest, chats: QuerySet[Chat]) -> HttpResponse | None:
+        """Name how much would be read and by whom, then request a run for each chat."""
+        chosen = self.chosen(request, chats)
+        if not chosen:
+            return None
+        if "confirmed" not in request.POST:
+            unread = sum(row["uncovered_tokens"] for row in coverage_of_chats(chat.pk for chat in chosen))
+            says = (
+                f"What is unread of them, {counted(unread, 'token')}, will be read by the worker {settings.EXTRACTION_WORKER}.",
+                "A chat that has a run already keeps it: it reads to the end.",
+            )
+            return self.ask(request, "extract_rest", "Extract the rest", chosen, says)
+        for chat in chosen:
+            services.request_run(chat.pk, Run.Mode.REST)
+        self.note(request, chosen, "Asked to extract the rest.")
+        text = (
+            f"{counted(len(chosen), 'chat')}: a run for the rest is queued, running or about to follow one that stops."
         )
+        self.message_user(request, text, messages.SUCCESS)
+        return None
 
-    @admin.action(description="Abort run", permissions=("abort",))
-    def abort(self, request: HttpRequest, chats: QuerySet[Chat]) -> None:
-        aborted = sum(services.abort_run(chat_id) for chat_id in chats.values_list("pk", flat=True))
-        if aborted:
-            self.message_user(request, f"Abort requested for {counted(aborted, 'run')}.", messages.SUCCESS)
+    @admin.action(description="Abort run…", permissions=("abort",))
+    def abort(self, request: HttpRequest, chats: QuerySet[Chat]) -> HttpResponse | None:
+        """Say what is lost, then stop the active runs."""
+        chosen = self.chosen(request, chats.filter(runs__status__in=Run.ACTIVE).distinct())
+        if chosen is None:
+            return None
+        if chosen and "confirmed" not in request.POST:
+            says = ("The batch in flight is lost and will be read again; what was read before it stays.",)
+            return self.ask(request, "abort", "Abort runs", chosen, says)
+        stopped = [chat for chat in chosen if services.abort_run(chat.pk)]
+        self.note(request, stopped, "Asked to abort the run.")
+        if stopped:
+            self.message_user(request, f"Abort requested for {counted(len(stopped), 'run')}.", messages.SUCCESS)
         else:
             self.message_user(request, "None of these chats has an active run.", messages.INFO)
+        return None
 
 
 @admin.register(Run)
@@ -96,37 +119,63 @@ class BatchAdmin(ReadOnlyAdmin):
     def page(self, batch: Batch) -> SafeString:
         return page_link("batch", batch.pk, "open")
 
-    @admin.action(description="Retry parked", permissions=("retry",))
-    def retry_parked(self, request: HttpRequest, batches: QuerySet[Batch]) -> None:
-        retried = services.retry_parked(batches.values_list("pk", flat=True))
-        if retried:
+    @admin.action(description="Retry parked…", permissions=("retry",))
+    def retry_parked(self, request: HttpRequest, batches: QuerySet[Batch]) -> HttpResponse | None:
+        """Say which are parked, then have them read again."""
+        chosen = self.chosen(request, batches.filter(status=Batch.Status.PARKED))
+        if chosen is None:
+            return None
+        if chosen and "confirmed" not in request.POST:
+            tokens = counted(sum(batch.tokens for batch in chosen), "token")
+            says = (f"Each is read again as it is, {tokens} in all, and parked again if it fails as often as before.",)
+            return self.ask(request, "retry_parked", "Retry parked batches", chosen, says)
+        if chosen and (retried := services.retry_parked(batch.pk for batch in chosen)):
+            self.note(request, chosen, "Retried.")
             self.message_user(request, f"{retried} parked batch(es) will be read again.", messages.SUCCESS)
         else:
             self.message_user(request, "None of these batches is parked.", messages.INFO)
+        return None
 
-    @admin.action(description="Split and retry", permissions=("retry",))
-    def split_parked(self, request: HttpRequest, batches: QuerySet[Batch]) -> None:
-        made = services.split_parked(batches.values_list("pk", flat=True))
-        if made:
+    @admin.action(description="Split and retry…", permissions=("retry",))
+    def split_parked(self, request: HttpRequest, batches: QuerySet[Batch]) -> HttpResponse | None:
+        """Say which are parked, then put two smaller ones in the place of each."""
+        chosen = self.chosen(request, batches.filter(status=Batch.Status.PARKED))
+        if chosen is None:
+            return None
+        if chosen and "confirmed" not in request.POST:
+            says = (
+                "Two smaller ones take the place of each and are read again; one with a single message stays as it is.",
+            )
+            return self.ask(request, "split_parked", "Split and retry parked batches", chosen, says)
+        if chosen and (made := services.split_parked(batch.pk for batch in chosen)):
+            self.note(request, chosen, "Split and retried, where it had more than one message.")
             self.message_user(request, f"{made} parked batch(es) will be read as two smaller ones.", messages.SUCCESS)
         else:
             self.message_user(request, "None of these batches is parked with more than one message.", messages.INFO)
+        return None
 
 
 @admin.register(BatchMessage)
 class BatchMessageAdmin(ReadOnlyAdmin):
     list_display = ("message_id", "position", "tokens", "fingerprint", "batch")
     list_select_related = ("batch",)
-    search_fields = ("=message_id", "=fingerprint")
+    search_fields = ("=batch__id", "=message_id", "=fingerprint")
     ordering = ("-pk",)
+
+    def view_on_site(self, message: BatchMessage) -> str:
+        return reverse("batch", args=[message.batch_id])
 
 
 @admin.register(ReferenceEnvironment)
 class ReferenceEnvironmentAdmin(ReadOnlyAdmin):
     list_display = ("batch", "content_hash", "created_at")
+    list_filter = ("created_at",)
     list_select_related = ("batch",)
-    search_fields = ("=content_hash",)
+    search_fields = ("=batch__id", "=content_hash")
     ordering = ("-created_at",)
+
+    def view_on_site(self, environment: ReferenceEnvironment) -> str:
+        return reverse("batch", args=[environment.batch_id])
 
     def get_queryset(self, request: HttpRequest) -> QuerySet[ReferenceEnvironment]:
         # A list must not load every snapshot; a single one fetches its content when it is shown.
@@ -136,9 +185,13 @@ class ReferenceEnvironmentAdmin(ReadOnlyAdmin):
 @admin.register(WorkerConversation)
 class WorkerConversationAdmin(ReadOnlyAdmin):
     list_display = ("batch", "attempt", "worker_version", "usage", "created_at")
+    list_filter = ("created_at",)
     list_select_related = ("batch",)
     search_fields = ("=batch__id", "worker_version")
     ordering = ("-created_at", "-pk")
+
+    def view_on_site(self, conversation: WorkerConversation) -> str:
+        return reverse("batch", args=[conversation.batch_id])
 
     def get_queryset(self, request: HttpRequest) -> QuerySet[WorkerConversation]:
         return super().get_queryset(request).defer("entries")
@@ -164,6 +217,9 @@ class ResolutionAdmin(ReadOnlyAdmin):
     search_fields = ("candidate__claim", "proposition__text", "actor")
     ordering = ("-created_at", "id")
 
+    def view_on_site(self, resolution: Resolution) -> str:
+        return reverse("batch", args=[resolution.candidate.batch_id])
+
 
 class SourceInline(admin.TabularInline):
     model = DocumentSource
@@ -180,7 +236,7 @@ class SourceInline(admin.TabularInline):
 @admin.register(Document)
 class DocumentAdmin(ReadOnlyAdmin):
     list_display = ("filename", "mime", "size_bytes", "primary", "learner", "page", "added_at")
-    list_filter = ("mime", ("primary", admin.EmptyFieldListFilter))
+    list_filter = ("mime", ("primary", admin.EmptyFieldListFilter), "added_at")
     list_select_related = ("primary", "learner")
     search_fields = ("filename", "=file_id", "sources__path")
     inlines = (SourceInline,)
@@ -196,15 +252,19 @@ class DocumentAdmin(ReadOnlyAdmin):
 @admin.register(DocumentSource)
 class DocumentSourceAdmin(ReadOnlyAdmin):
     list_display = ("path", "document", "replaces", "seen_at")
+    list_filter = ("seen_at",)
     list_select_related = ("document", "replaces")
-    search_fields = ("path",)
+    search_fields = ("path", "=document__file_id")
     ordering = ("-seen_at", "-pk")
+
+    def view_on_site(self, source: DocumentSource) -> str:
+        return reverse("document", args=[source.document_id])
 
 
 @admin.register(ExtractionVersion)
 class ExtractionVersionAdmin(ReadOnlyAdmin):
     list_display = ("id", "document", "in_force", "extractor", "status", "text_chars", "created_at")
-    list_filter = ("status", "extractor")
+    list_filter = ("status", "extractor", "created_at")
     list_select_related = ("document",)
     search_fields = ("=id", "document__filename", "=text_sha256")
     actions = ("promote_to_primary",)
@@ -213,13 +273,13 @@ class ExtractionVersionAdmin(ReadOnlyAdmin):
         return request.user.has_perm("extraction.add_promotion")
 
     def view_on_site(self, version: ExtractionVersion) -> str:
-        return reverse("document", args=[version.document_id])
+        return f"{reverse('document', args=[version.document_id])}?tab=extractions"
 
     @admin.display(description="in force")
     def in_force(self, version: ExtractionVersion) -> str:
         return "primary" if version.document.primary_id == version.pk else ""
 
-    @admin.action(description="Promote to primary", permissions=("promote",))
+    @admin.action(description="Promote to primary…", permissions=("promote",))
     def promote_to_primary(self, request: HttpRequest, versions: QuerySet[ExtractionVersion]) -> HttpResponse | None:
         """Ask first, naming the effect; then move the pointer if the primary is still the one that was shown."""
         chosen = list(versions.select_related("document__primary")[:2])
@@ -244,8 +304,13 @@ class ExtractionVersionAdmin(ReadOnlyAdmin):
             "opts": self.model._meta,
             "version": version,
             "document": version.document,
+            **self.consequences(version),
             "action_checkbox_name": admin.helpers.ACTION_CHECKBOX_NAME,
         }
+
+    def consequences(self, version: ExtractionVersion) -> dict[str, Any]:
+        """What higher apps know of the move: ``stale_outputs`` and ``current_again``, numbers of outputs."""
+        return {}
 
     def _promote(self, request: HttpRequest, version: ExtractionVersion) -> None:
         try:
@@ -259,15 +324,20 @@ class ExtractionVersionAdmin(ReadOnlyAdmin):
         except DocumentError as error:
             self.message_user(request, f"Nothing was changed: {error}.", messages.ERROR)
         else:
+            self.note(request, [version], "Promoted to primary.")
             self.message_user(request, f"Version {version.pk} is in force now.", messages.SUCCESS)
 
 
 @admin.register(Promotion)
 class PromotionAdmin(ReadOnlyAdmin):
     # By id: retention may have removed the versions since.
-    list_display = ("document", "before_id", "after_id", "actor", "created_at")
+    list_display = ("document", "before_id", "after_id", "takes_back_id", "actor", "reason", "created_at")
     list_select_related = ("document",)
-    search_fields = ("document__filename", "actor", "reason")
+    search_fields = ("document__filename", "=document__file_id", "actor", "reason")
+    date_hierarchy = "created_at"
+
+    def view_on_site(self, promotion: Promotion) -> str:
+        return f"{reverse('document', args=[promotion.document_id])}?tab=extractions"
 
 
 @admin.register(Removal)
@@ -275,3 +345,4 @@ class RemovalAdmin(ReadOnlyAdmin):
     list_display = ("what", "filename", "file_id", "actor", "reason", "created_at")
     list_filter = ("what",)
     search_fields = ("file_id", "filename", "actor", "reason")
+    date_hierarchy = "created_at"

@@ -7,8 +7,9 @@ import os
 
 from django.contrib import admin
 from django.http import HttpRequest
+from django.urls import reverse
 
-from coverage.admin import ReadOnlyAdmin
+from coverage.admin_base import ListAdmin, ReadOnlyAdmin
 
 from .models import LanguageModel, ModelUse
 
@@ -17,7 +18,7 @@ CONNECTION = ("provider", "base_url", "key_variable")
 
 
 @admin.register(LanguageModel)
-class LanguageModelAdmin(admin.ModelAdmin):
+class LanguageModelAdmin(ListAdmin):
     """Models that runs may name. Staff with the permission change limits, prices and the default."""
 
     list_display = (
@@ -34,8 +35,6 @@ class LanguageModelAdmin(admin.ModelAdmin):
     list_filter = ("provider", "default")
     search_fields = ("name", "model")
     readonly_fields = ("key",)
-    list_per_page = 50
-    show_full_result_count = False
     fieldsets = (
         (None, {"fields": ("name", "model", "default")}),
         (
@@ -83,6 +82,9 @@ class ModelUseAdmin(ReadOnlyAdmin):
     list_select_related = ("batch",)
     search_fields = ("=batch__id", "=run")
     ordering = ("-created_at", "id")
+
+    def view_on_site(self, use: ModelUse) -> str:
+        return reverse("batch", args=[use.batch_id])
 
     @admin.display(description="model")
     def named(self, use: ModelUse) -> str:

@@ -8,6 +8,7 @@ from django.db.models import QuerySet
 from django.http import HttpRequest, HttpResponse
 from django.template.response import TemplateResponse
 
+from coverage.admin_base import ListAdmin
 from coverage.models import Chat
 from coverage.words import counted
 
@@ -19,7 +20,7 @@ MOST_CHATS = 100
 RELEASE, PURGE = "coverage.add_coverageentry", "graphctx.delete_instance"
 
 
-class RepairActions(admin.ModelAdmin):
+class RepairActions(ListAdmin):
     """Mixed into the admin of chats."""
 
     actions = ("reset_coverage", "purge_knowledge")
@@ -30,16 +31,17 @@ class RepairActions(admin.ModelAdmin):
     def has_purge_permission(self, request: HttpRequest) -> bool:
         return request.user.has_perm(PURGE)
 
-    @admin.action(description="Reset coverage", permissions=("release",))
+    @admin.action(description="Reset coverage…", permissions=("release",))
     def reset_coverage(self, request: HttpRequest, chats: QuerySet[Chat]) -> HttpResponse | None:
         """Have whole chats read again."""
-        chosen = self._chosen(request, chats)
+        chosen = self.chosen(request, chats.select_related("learner"), most=MOST_CHATS)
         if not chosen:
             return None
         if "confirmed" not in request.POST:
             effects = _effects(chosen, lambda chat: {"reread": preview_reread(chat.pk, Scope())})
             return self._ask(request, "reset_coverage", "Reset coverage", effects)
         read = sum(request_reread(chat.pk, Scope()).messages for chat in chosen)
+        self.note(request, chosen, "Coverage reset.")
         self.message_user(
             request,
             f"Coverage of {counted(len(chosen), 'chat')} is reset: {counted(read, 'message')} will be read again.",
@@ -47,10 +49,10 @@ class RepairActions(admin.ModelAdmin):
         )
         return None
 
-    @admin.action(description="Purge knowledge", permissions=("purge",))
+    @admin.action(description="Purge knowledge…", permissions=("purge",))
     def purge_knowledge(self, request: HttpRequest, chats: QuerySet[Chat]) -> HttpResponse | None:
         """Remove what was learned from chats; whether coverage is kept or reset is asked."""
-        chosen = self._chosen(request, chats)
+        chosen = self.chosen(request, chats.select_related("learner"), most=MOST_CHATS)
         if not chosen:
             return None
         coverage = request.POST.get("coverage", "")
@@ -62,30 +64,25 @@ class RepairActions(admin.ModelAdmin):
         return None
 
     def _purge(self, request: HttpRequest, chosen: Sequence[Chat], coverage: str) -> None:
-        evidence = propositions = done = 0
+        evidence = propositions = 0
+        purged: list[Chat] = []
         for chat in chosen:
             try:
                 effect = purge_chat(chat.pk, coverage)
             except BeingRead as error:
                 self.message_user(request, f"{chat}: nothing was removed; {error}.", messages.ERROR)
                 continue
-            done += 1
+            purged.append(chat)
             evidence += effect.instances
             propositions += effect.fate.removed
-        if done:
+        self.note(request, purged, f"Knowledge purged, coverage {'reset' if coverage == RESET else 'kept'}.")
+        if purged:
             self.message_user(
                 request,
-                f"Purged {counted(done, 'chat')}: {counted(evidence, 'piece')} of evidence and {counted(propositions, 'proposition')} removed; "
+                f"Purged {counted(len(purged), 'chat')}: {counted(evidence, 'piece')} of evidence and {counted(propositions, 'proposition')} removed; "
                 f"coverage is {'reset' if coverage == RESET else 'kept'}.",
                 messages.SUCCESS,
             )
-
-    def _chosen(self, request: HttpRequest, chats: QuerySet[Chat]) -> list[Chat]:
-        chosen = list(chats.select_related("learner")[: MOST_CHATS + 1])
-        if len(chosen) > MOST_CHATS:
-            self.message_user(request, f"Choose at most {MOST_CHATS} chats at a time.", messages.ERROR)
-            return []
-        return chosen
 
     def _ask(self, request: HttpRequest, action: str, title: str, effects: list[dict[str, Any]]) -> TemplateResponse:
         context = {

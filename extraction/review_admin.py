@@ -9,7 +9,8 @@ from django.db.models import QuerySet
 from django.http import HttpRequest, HttpResponse
 from django.template.response import TemplateResponse
 
-from coverage.admin import LearnerAdmin, ReadOnlyAdmin
+from coverage.admin import LearnerAdmin
+from coverage.admin_base import ReadOnlyAdmin
 from coverage.models import Learner
 from coverage.words import counted
 
@@ -69,13 +70,24 @@ class ReviewActions(ReadOnlyAdmin):
     def has_review_permission(self, request: HttpRequest) -> bool:
         return request.user.has_perm(REVIEW)
 
-    @admin.action(description="Accept", permissions=("review",))
-    def accept(self, request: HttpRequest, candidates: QuerySet[Candidate]) -> None:
-        self._decide(request, self._chosen(request, candidates), "accept", "accepted")
+    @admin.action(description="Accept…", permissions=("review",))
+    def accept(self, request: HttpRequest, candidates: QuerySet[Candidate]) -> HttpResponse | None:
+        """Say what accepting brings, then accept."""
+        return self._once_confirmed(request, candidates, "accept", "Accept candidates", "accepted")
 
-    @admin.action(description="Defer", permissions=("review",))
-    def defer(self, request: HttpRequest, candidates: QuerySet[Candidate]) -> None:
-        self._decide(request, self._chosen(request, candidates), "defer", "deferred")
+    @admin.action(description="Defer…", permissions=("review",))
+    def defer(self, request: HttpRequest, candidates: QuerySet[Candidate]) -> HttpResponse | None:
+        """Say what deferring means, then defer."""
+        return self._once_confirmed(request, candidates, "defer", "Defer candidates", "deferred")
+
+    def _once_confirmed(
+        self, request: HttpRequest, candidates: QuerySet[Candidate], decision: str, title: str, done: str
+    ) -> HttpResponse | None:
+        chosen = self._chosen(request, candidates)
+        if chosen and "confirmed" not in request.POST:
+            return self._ask(request, decision, title, chosen)
+        self._decide(request, chosen, decision, done)
+        return None
 
     @admin.action(description="Reject…", permissions=("review",))
     def reject(self, request: HttpRequest, candidates: QuerySet[Candidate]) -> HttpResponse | None:
@@ -119,26 +131,22 @@ class ReviewActions(ReadOnlyAdmin):
         self, request: HttpRequest, chosen: Sequence[Candidate], done: str, decide: Callable[[Candidate], object]
     ) -> None:
         """Decide one by one: a candidate that somebody else decided meanwhile leaves the others as they are."""
-        count, refusals = 0, Counter[str]()
+        decided, refusals = list[Candidate](), Counter[str]()
         for candidate in chosen:
             try:
                 decide(candidate)
-                count += 1
+                decided.append(candidate)
             except resolving.Refused as refusal:
                 refusals[str(refusal)] += 1
-        if count:
-            self.message_user(request, f"{counted(count, 'candidate')} {done}.", messages.SUCCESS)
+        self.note(request, decided, f"{done.capitalize()}.")
+        if decided:
+            self.message_user(request, f"{counted(len(decided), 'candidate')} {done}.", messages.SUCCESS)
         for reason, times in refusals.most_common(REASONS_SHOWN):
             self.message_user(request, f"{counted(times, 'candidate')} left as before: {reason}", messages.WARNING)
 
     def _chosen(self, request: HttpRequest, candidates: QuerySet[Candidate]) -> list[Candidate]:
-        chosen = list(
-            candidates.select_related("batch__chat__learner", "batch__document__learner").order_by("pk")[: MOST + 1]
-        )
-        if len(chosen) > MOST:
-            self.message_user(request, f"Choose at most {MOST} candidates at a time.", messages.ERROR)
-            return []
-        return chosen
+        sources = ("batch__chat__learner", "batch__document__learner")
+        return self.chosen(request, candidates.select_related(*sources), most=MOST) or []
 
     def _ask(self, request: HttpRequest, action: str, title: str, chosen: Sequence[Candidate]) -> TemplateResponse:
         for candidate in chosen:

@@ -5,21 +5,23 @@ from django.contrib import admin
 from django.db.models import Field
 from django.http import HttpRequest
 
+from coverage.admin_base import ListAdmin
+
 from .documents.extractors import registry
 from .models import ExtractorRule
 
 
 @admin.register(ExtractorRule)
-class ExtractorRuleAdmin(admin.ModelAdmin):
+class ExtractorRuleAdmin(ListAdmin):
     """The rows in the order in which they are tried; order and switch are set in the list itself."""
 
     list_display = ("__str__", "order", "media_type", "name_pattern", "extractor", "enabled", "readiness")
     list_editable = ("order", "enabled")
     list_filter = ("enabled", "extractor")
+    search_fields = ("media_type", "name_pattern", "extractor")
     fields = ("order", "media_type", "name_pattern", "extractor", "options", "enabled", "settings")
     readonly_fields = ("settings",)
     list_per_page = 100
-    show_full_result_count = False
 
     def formfield_for_dbfield(self, db_field: Field, request: HttpRequest, **kwargs: object) -> forms.Field | None:
         if db_field.name == "extractor":

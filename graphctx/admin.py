@@ -6,7 +6,7 @@ from django.http import HttpRequest
 from django.urls import reverse
 from django.utils.safestring import SafeString
 
-from coverage.admin import ReadOnlyAdmin, page_link
+from coverage.admin_base import ReadOnlyAdmin, page_link
 
 from .models import EmbeddingSpace, Instance, Link, Proposition, PropositionVector, Steer
 
@@ -16,7 +16,7 @@ class PropositionAdmin(ReadOnlyAdmin):
     list_display = ("text", "learner", "kind", "state", "page", "created_at")
     list_filter = ("state", "kind", ("learner", admin.RelatedOnlyFieldListFilter))
     list_select_related = ("learner",)
-    search_fields = ("text",)
+    search_fields = ("=id", "text", "learner__name")
 
     def view_on_site(self, proposition: Proposition) -> str:
         return reverse("proposition", args=[proposition.pk])
@@ -50,11 +50,15 @@ class LinkAdmin(ReadOnlyAdmin):
     search_fields = ("source__text", "target__text")
     ordering = ("-created_at", "id")
 
+    def view_on_site(self, link: Link) -> str:
+        return reverse("proposition", args=[link.source_id])
+
 
 @admin.register(EmbeddingSpace)
 class EmbeddingSpaceAdmin(ReadOnlyAdmin):
     list_display = ("name", "provider", "model", "revision", "dimension", "active", "created_at")
     list_filter = ("active", "provider")
+    search_fields = ("name", "model", "revision")
 
 
 @admin.register(PropositionVector)
@@ -68,6 +72,9 @@ class PropositionVectorAdmin(ReadOnlyAdmin):
     ordering = ("-pk",)
     exclude = ("embedding",)
 
+    def view_on_site(self, vector: PropositionVector) -> str:
+        return reverse("proposition", args=[vector.proposition_id])
+
     def get_queryset(self, request: HttpRequest) -> QuerySet[PropositionVector]:
         return super().get_queryset(request).defer("embedding")
 
@@ -75,9 +82,9 @@ class PropositionVectorAdmin(ReadOnlyAdmin):
 @admin.register(Steer)
 class SteerAdmin(ReadOnlyAdmin):
     list_display = ("chat", "status", "count", "tokens", "budget", "created_at", "delivered_at")
-    list_filter = ("status",)
+    list_filter = ("status", "created_at")
     list_select_related = ("chat",)
-    search_fields = ("topic", "chat__title")
+    search_fields = ("=id", "topic", "chat__title")
     ordering = ("-created_at", "id")
 
     def view_on_site(self, steer: Steer) -> str:

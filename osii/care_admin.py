@@ -1,8 +1,9 @@
 """Django admin of the records of care: to be read only, by whoever has the view permission."""
 
 from django.contrib import admin
+from django.contrib.admin.models import LogEntry
 
-from coverage.admin import ReadOnlyAdmin
+from coverage.admin_base import ReadOnlyAdmin
 
 from .models import Erasure, StaffAction
 
@@ -18,3 +19,19 @@ class StaffActionAdmin(ReadOnlyAdmin):
 class ErasureAdmin(ReadOnlyAdmin):
     list_display = ("created_at", "learner", "counts", "actor")
     search_fields = ("=learner", "actor")
+    date_hierarchy = "created_at"
+
+
+@admin.register(LogEntry)
+class LogEntryAdmin(ReadOnlyAdmin):
+    """What was done in the admin, by whom: of one row it is that row's history, here it is all."""
+
+    list_display = ("action_time", "user", "content_type", "object_repr", "action_flag", "said")
+    list_filter = ("action_flag", "action_time", ("user", admin.RelatedOnlyFieldListFilter))
+    list_select_related = ("user", "content_type")
+    search_fields = ("object_repr", "=object_id", "=user__username", "change_message")
+    ordering = ("-action_time", "-pk")
+
+    @admin.display(description="what")
+    def said(self, entry: LogEntry) -> str:
+        return entry.get_change_message()

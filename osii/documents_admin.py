@@ -1,4 +1,6 @@
-"""Django admin of documents with what the library adds: upgrading the extraction of chosen ones, by a processing run."""
+"""Django admin of documents with what the library adds: upgrading the extraction of chosen ones, by a processing run, and
+what a move of the primary does to outputs.
+"""
 
 from typing import Any
 from uuid import UUID
@@ -12,14 +14,17 @@ from django.template.response import TemplateResponse
 
 from coverage.ids import new_id
 from coverage.words import counted
-from extraction.admin import DocumentAdmin
+from extraction.admin import DocumentAdmin, ExtractionVersionAdmin
+from extraction.documents.errors import DocumentError
 from extraction.documents.extractors import registry
-from extraction.documents.services import MAKE_PRIMARY, POLICY_LABELS, UPGRADE_LABEL
-from extraction.models import Document
+from extraction.documents.promotion import foresee
+from extraction.documents.services import MAKE_PRIMARY, POLICY_LABELS, UPGRADE_LABEL, rollback
+from extraction.models import Document, ExtractionVersion
 
 from .library import runs
 from .library.plan import Plan
 from .library.requests import REPROCESS, BadRequest, Conflict, Request, Scope
+from .models import Output
 
 MOST_DOCUMENTS = 500
 """Each is a field of the form that asks for confirmation; the planner takes any number."""
@@ -58,7 +63,10 @@ admin.site.unregister(Document)
 
 @admin.register(Document)
 class LibraryDocumentAdmin(DocumentAdmin):
-    actions = ("upgrade_extraction",)
+    actions = ("upgrade_extraction", "roll_back")
+
+    def has_promote_permission(self, request: HttpRequest) -> bool:
+        return request.user.has_perm("extraction.add_promotion")
 
     def has_process_permission(self, request: HttpRequest) -> bool:
         return request.user.has_perm("osii.add_processingrun")
@@ -94,6 +102,7 @@ class LibraryDocumentAdmin(DocumentAdmin):
             submission=submission,
             plan_id=request.POST.get("plan_id") or None,
         )
+        self.note(request, Document.objects.filter(pk__in=asked.scope.file_ids), f"{UPGRADE_LABEL}: run {run.pk}.")
         return redirect("processing", run_id=run.pk)
 
     def _asking(
@@ -111,3 +120,54 @@ class LibraryDocumentAdmin(DocumentAdmin):
             "submission": new_id(),
             "action_checkbox_name": admin.helpers.ACTION_CHECKBOX_NAME,
         }
+
+    @admin.action(description="Roll back the last promotion…", permissions=("promote",))
+    def roll_back(self, request: HttpRequest, documents: QuerySet[Document]) -> HttpResponse | None:
+        """Name what comes back into force and what becomes stale; then take the last move of the primary back."""
+        chosen = list(documents[:2])
+        if len(chosen) != 1:
+            self.message_user(request, "Choose exactly one document to roll back.", messages.ERROR)
+            return None
+        document = chosen[0]
+        try:
+            if "confirmed" not in request.POST:
+                return self._before_rollback(request, document)
+            made = rollback(
+                document.pk,
+                request.user.get_username(),
+                request.POST.get("reason", "")[:500],
+                expected_primary=request.POST.get("expected_primary") or None,
+            )
+        except DocumentError as error:
+            self.message_user(request, f"Nothing was changed: {error}.", messages.ERROR)
+        else:
+            self.note(request, chosen, f"Rolled back to {made.after_id}.")
+            self.message_user(request, f"Taken back: {made.after_id} is in force again.", messages.SUCCESS)
+        return None
+
+    def _before_rollback(self, request: HttpRequest, document: Document) -> HttpResponse:
+        now, then = foresee(document.pk)
+        stale, again = outputs_of(now), outputs_of(then)
+        says = (
+            f"{then} is in force again in the place of {now}.",
+            f"{counted(stale, 'output')} made from {now} {'becomes' if stale == 1 else 'become'} stale; "
+            f"{counted(again, 'output')} made from {then} {'is' if again == 1 else 'are'} used again.",
+            "Nothing is deleted, and the move is kept in the record.",
+        )
+        hidden = {"expected_primary": now}
+        return self.ask(request, "roll_back", "Roll back", [document], says, reason=True, hidden=hidden)
+
+
+def outputs_of(extraction_id: str | None) -> int:
+    """How many outputs there are of a version."""
+    return Output.objects.filter(source_extraction=extraction_id, status=Output.Status.SUCCEEDED).count()
+
+
+admin.site.unregister(ExtractionVersion)
+
+
+@admin.register(ExtractionVersion)
+class LibraryExtractionVersionAdmin(ExtractionVersionAdmin):
+    def consequences(self, version: ExtractionVersion) -> dict[str, Any]:
+        before = version.document.primary_id
+        return {"stale_outputs": outputs_of(before) if before else 0, "current_again": outputs_of(version.pk)}

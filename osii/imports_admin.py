@@ -4,7 +4,7 @@ from django.contrib import admin
 from django.urls import reverse
 from django.utils.safestring import SafeString
 
-from coverage.admin import ReadOnlyAdmin, page_link
+from coverage.admin_base import ReadOnlyAdmin, page_link
 
 from .models import ChatImport, ImportedChat
 
@@ -15,6 +15,7 @@ class ChatImportAdmin(ReadOnlyAdmin):
     list_filter = ("status", "dry_run", "created_at")
     list_select_related = ("created_by",)
     search_fields = ("=id", "learner", "error")
+    date_hierarchy = "created_at"
 
     def view_on_site(self, row: ChatImport) -> str:
         return reverse("import", args=[row.pk])
@@ -30,3 +31,6 @@ class ImportedChatAdmin(ReadOnlyAdmin):
     list_filter = ("state", "kind", "format")
     search_fields = ("=chat_import__id", "=chat__id", "title", "learner")
     ordering = ("-chat_import", "number")
+
+    def view_on_site(self, row: ImportedChat) -> str:
+        return reverse("import", args=[row.chat_import_id])

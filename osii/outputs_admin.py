@@ -4,9 +4,10 @@ from typing import Any
 
 from django import forms
 from django.contrib import admin
+from django.urls import reverse
 from django.utils.safestring import SafeString
 
-from coverage.admin import ReadOnlyAdmin, page_link
+from coverage.admin_base import ListAdmin, ReadOnlyAdmin, page_link
 
 from .library import methods
 from .library.base import MethodRefused
@@ -28,7 +29,9 @@ class OutputAdmin(ReadOnlyAdmin):
     list_filter = ("kind", "status", "method", "created_at")
     list_select_related = ("document",)
     search_fields = ("=id", "=document__file_id", "=source_extraction__id", "error")
-    show_full_result_count = False
+
+    def view_on_site(self, output: Output) -> str:
+        return f"{reverse('document', args=[output.document_id])}?tab=outputs"
 
     @admin.display(description="document")
     def page(self, row: Output) -> SafeString:
@@ -40,7 +43,9 @@ class ChunkAdmin(ReadOnlyAdmin):
     list_display = ("chunk_id", "char_start", "char_end", "language", "source_extraction_id")
     list_filter = ("language",)
     search_fields = ("=chunk_id", "=document__file_id", "=output__id")
-    show_full_result_count = False
+
+    def view_on_site(self, chunk: Chunk) -> str:
+        return reverse("document", args=[chunk.document_id])
 
 
 class OutputSettingForm(forms.ModelForm):
@@ -70,9 +75,10 @@ class OutputSettingForm(forms.ModelForm):
 
 
 @admin.register(OutputSetting)
-class OutputSettingAdmin(admin.ModelAdmin):
+class OutputSettingAdmin(ListAdmin):
     """Another method or other options make what was made before stale; nothing is made again until it is asked for."""
 
     form = OutputSettingForm
     list_display = ("kind", "method", "options", "chosen")
-    list_filter = ("kind",)
+    list_filter = ("kind", "chosen")
+    search_fields = ("method",)

@@ -1,4 +1,6 @@
-"""Django admin of processing runs, the plans they were made by, their items and steps: rows that only the product writes."""
+"""Django admin of collections, and of processing runs, the plans they were made by, their items and steps: rows that only
+the product writes.
+"""
 
 from django.contrib import admin
 from django.db.models import QuerySet
@@ -7,9 +9,9 @@ from django.urls import reverse
 from django.utils.html import format_html, format_html_join
 from django.utils.safestring import SafeString
 
-from coverage.admin import ReadOnlyAdmin, page_link
+from coverage.admin_base import ReadOnlyAdmin, page_link
 
-from .library.run_models import ProcessingItem, ProcessingRun, ProcessingStep
+from .library.run_models import Collection, ProcessingItem, ProcessingRun, ProcessingStep
 
 COUNTS = ("eligible", "stale", "current", "blocked")
 
@@ -21,6 +23,7 @@ class ProcessingRunAdmin(ReadOnlyAdmin):
     )  # fmt: skip
     list_filter = ("status", "workflow", "created_at")
     search_fields = ("=id", "actor", "error")
+    date_hierarchy = "created_at"
     fields = (
         "id", "workflow", "status", "page", "items", "actor", "learner", "planned", "error", "request", "operations",
         "submission", "created_at", "queued_at", "started_at", "finished_at", "cancel_requested_at",
@@ -102,7 +105,27 @@ class ProcessingStepAdmin(ReadOnlyAdmin):
     search_fields = ("=item__run__id", "=item__document__file_id", "=extraction__id", "error")
     ordering = ("-pk",)
 
+    def view_on_site(self, step: ProcessingStep) -> str:
+        return reverse("processing", args=[step.item.run_id])
+
     @admin.display(description="document")
     def document(self, step: ProcessingStep) -> SafeString | str:
         item = step.item
         return page_link("document", item.document_id, item.document.filename) if item.document else item.path
+
+
+@admin.register(Collection)
+class CollectionAdmin(ReadOnlyAdmin):
+    """Made, filled and deleted in the dashboard."""
+
+    list_display = ("name", "page", "created_by", "created_at")
+    list_filter = ("created_at",)
+    list_select_related = ("created_by",)
+    search_fields = ("=id", "name")
+
+    def view_on_site(self, collection: Collection) -> str:
+        return f"{reverse('documents')}?collection={collection.pk}"
+
+    @admin.display(description="documents")
+    def page(self, collection: Collection) -> SafeString:
+        return format_html('<a href="{}">list</a>', self.view_on_site(collection))

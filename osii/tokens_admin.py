@@ -10,6 +10,7 @@ from django.http import HttpRequest, HttpResponse
 from django.template.response import TemplateResponse
 from django.utils.cache import add_never_cache_headers
 
+from coverage.admin_base import ListAdmin
 from coverage.words import counted
 
 from . import tokens
@@ -41,7 +42,7 @@ class ApiTokenForm(forms.ModelForm):
 
 
 @admin.register(ApiToken)
-class ApiTokenAdmin(admin.ModelAdmin):
+class ApiTokenAdmin(ListAdmin):
     form = ApiTokenForm
     list_display = ("prefix", "name", "scope", "valid", "created_at", "expires_at", "last_used_at")
     list_filter = ("staff", ("learner", admin.RelatedOnlyFieldListFilter))
@@ -49,8 +50,6 @@ class ApiTokenAdmin(admin.ModelAdmin):
     search_fields = ("prefix", "name", "learner__name")
     autocomplete_fields = ("learner",)
     actions = ("revoke",)
-    list_per_page = 50
-    show_full_result_count = False
 
     def get_fields(self, request: HttpRequest, obj: ApiToken | None = None) -> tuple[str, ...]:
         return SHOWN if obj else ("name", "learner", "staff", "days")
@@ -90,11 +89,18 @@ class ApiTokenAdmin(admin.ModelAdmin):
     def valid(self, token: ApiToken) -> bool:
         return not token.refusal()
 
-    @admin.action(description="Revoke", permissions=("revoke",))
-    def revoke(self, request: HttpRequest, rows: QuerySet[ApiToken]) -> None:
-        revoked = [token for token in rows if tokens.revoke(token)]
-        for token in revoked:
-            self.log_change(request, token, "Revoked.")
+    @admin.action(description="Revoke…", permissions=("revoke",))
+    def revoke(self, request: HttpRequest, rows: QuerySet[ApiToken]) -> HttpResponse | None:
+        """Say that it is for good, then revoke."""
+        chosen = self.chosen(request, rows.filter(revoked_at=None))
+        if chosen is None:
+            return None
+        if chosen and "confirmed" not in request.POST:
+            says = ("Whoever uses one is refused from now on. This cannot be undone: make another token instead.",)
+            return self.ask(request, "revoke", "Revoke tokens", chosen, says)
+        revoked = [token for token in chosen if tokens.revoke(token)]
+        self.note(request, revoked, "Revoked.")
         count = len(revoked)
         text = f"{counted(count, 'token')} revoked." if count else "Nothing to revoke: they were already."
         self.message_user(request, text, messages.SUCCESS if count else messages.INFO)
+        return None

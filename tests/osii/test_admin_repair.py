@@ -79,10 +79,10 @@ def test_a_confirmation_names_no_thousands(superuser, chats, monkeypatch):
 
 def test_parked_batches_are_split(superuser):
     parked, single = rows.batch(rows.chat(), "parked"), rows.batch(rows.chat(1), "parked")
-    done = act(superuser, Batch, "split_parked", parked.pk, single.pk).text
+    done = act(superuser, Batch, "split_parked", parked.pk, single.pk, confirmed="yes").text
     assert "1 parked batch(es) will be read as two smaller ones." in done
     assert Batch.objects.filter(chat=parked.chat, status="failed").count() == 2
-    assert "more than one message" in act(superuser, Batch, "split_parked", single.pk).text
+    assert "more than one message" in act(superuser, Batch, "split_parked", single.pk, confirmed="yes").text
 
 
 def test_each_action_needs_its_permission(client, chats):

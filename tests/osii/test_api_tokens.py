@@ -211,7 +211,7 @@ def test_the_admin_refuses(form: dict[str, str]) -> None:
 def test_the_admin_revokes_and_edits_nothing() -> None:
     row, _token = tokens.issue(name="phone")
     listed = reverse("admin:osii_apitoken_changelist")
-    action = {"action": "revoke", "_selected_action": str(row.pk)}
+    action = {"action": "revoke", "_selected_action": str(row.pk), "confirmed": "yes"}
     onlooker = staff_client("view_apitoken")
     onlooker.post(listed, action)
     row.refresh_from_db()

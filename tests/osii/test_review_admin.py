@@ -49,8 +49,11 @@ def seen(candidates: list[Candidate]) -> dict[str, object]:
 
 
 def test_many_are_accepted_at_once_and_the_rest_is_explained(superuser, candidates):
-    act(superuser, Candidate, "accept", candidates[0].pk)
-    said = act(superuser, Candidate, "accept", *ids(candidates)).text
+    assert "Each enters its learner" in act(superuser, Candidate, "accept", *ids(candidates)).text
+    assert "go on waiting for a decision" in act(superuser, Candidate, "defer", *ids(candidates)).text
+    assert outcomes() == ["pending", "pending"]
+    act(superuser, Candidate, "accept", candidates[0].pk, confirmed="yes")
+    said = act(superuser, Candidate, "accept", *ids(candidates), confirmed="yes").text
     assert "1 candidate accepted." in said
     assert "1 candidate left as before: this candidate does not wait for a decision" in said
     assert outcomes() == ["pending", "new", "pending", "new"]
@@ -70,13 +73,13 @@ def test_rejecting_asks_for_a_reason_first(superuser, candidates):
 
 
 def test_deferring_leaves_them_open(superuser, candidates):
-    assert "2 candidates deferred." in act(superuser, Candidate, "defer", *ids(candidates)).text
+    assert "2 candidates deferred." in act(superuser, Candidate, "defer", *ids(candidates), confirmed="yes").text
     assert outcomes() == ["pending"] * 4
     assert Candidate.objects.open().count() == 2
 
 
 def test_undo_names_its_effect_and_takes_back(superuser, candidates):
-    act(superuser, Candidate, "accept", *ids(candidates))
+    act(superuser, Candidate, "accept", *ids(candidates), confirmed="yes")
     asked = act(superuser, Candidate, "undo", *ids(candidates)).text
     assert "its evidence is withdrawn" in asked
     assert Proposition.objects.retrievable().count() == 2
@@ -88,7 +91,7 @@ def test_undo_names_its_effect_and_takes_back(superuser, candidates):
 
 def test_what_was_decided_while_the_page_was_open_is_left_alone(superuser, candidates):
     shown = seen(candidates)
-    act(superuser, Candidate, "accept", candidates[0].pk)
+    act(superuser, Candidate, "accept", candidates[0].pk, confirmed="yes")
     said = act(superuser, Candidate, "reject", *ids(candidates), confirmed="yes", reason="No", **shown).text
     assert "1 candidate rejected." in said
     assert "meanwhile root decided" in said
@@ -97,7 +100,10 @@ def test_what_was_decided_while_the_page_was_open_is_left_alone(superuser, candi
 
 def test_too_many_are_refused(superuser, candidates, monkeypatch):
     monkeypatch.setattr(review_admin, "MOST", 1)
-    assert "Choose at most 1 candidates at a time." in act(superuser, Candidate, "accept", *ids(candidates)).text
+    assert (
+        "Choose at most 1 candidates at a time."
+        in act(superuser, Candidate, "accept", *ids(candidates), confirmed="yes").text
+    )
     assert outcomes() == ["pending", "pending"]
 
 
@@ -114,7 +120,7 @@ def test_actions_need_the_permission(client, candidates):
 
 
 def test_candidates_are_filtered_by_what_became_of_them(superuser, candidates):
-    act(superuser, Candidate, "accept", candidates[0].pk)
+    act(superuser, Candidate, "accept", candidates[0].pk, confirmed="yes")
     for value, there, gone in (("open", "Lead sinks.", "Ice floats."), ("new", "Ice floats.", "Lead sinks.")):
         shown = superuser.get(admin_url(Candidate, "changelist"), {"standing": value}).text
         assert there in shown
