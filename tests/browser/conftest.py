@@ -5,19 +5,30 @@ security policy refused makes the test fail at its end.
 """
 
 import subprocess
+import threading
 from collections.abc import Callable, Iterator
+from concurrent.futures import Future, ThreadPoolExecutor
 from pathlib import Path
 from urllib.parse import urlsplit
 
 import pytest
 from django.conf import settings
 from django.contrib.auth.models import User
+from django.db import connections
 from django.test import Client
-from playwright.sync_api import Browser, BrowserContext, ConsoleMessage, Page, sync_playwright
+from playwright.sync_api import Browser, BrowserContext, ConsoleMessage, Page, expect, sync_playwright
 
+from extraction import runs
+from extraction.models import Batch, Run
+from osii import workers
 from tests.browser.chromium import ARGUMENTS, CHROMIUM
 
 HERE = Path(__file__).parent
+
+PATIENCE = 20_000
+"""Milliseconds until what does not come is missing; what comes is never waited for longer than it takes."""
+
+expect.set_options(timeout=PATIENCE)
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
@@ -85,7 +96,7 @@ def open_context(live_server, browser, admin, watch, rq_connection) -> Iterator[
 
     def make(*, login: bool = True, **options) -> BrowserContext:
         context = browser.new_context(base_url=live_server.url, **options)
-        context.set_default_timeout(15_000)
+        context.set_default_timeout(PATIENCE)
         context.on("page", watch.on)
         if login:
             client = Client()
@@ -124,3 +135,42 @@ def work(manage, child_environment, home) -> Callable[[str], None]:
         assert done.returncode == 0, done.stderr
 
     return run
+
+
+@pytest.fixture
+def work_here(rq_connection) -> Callable[[str], None]:
+    """Does what waits in a queue in this process: no other one to start, for tests that are not about workers."""
+    return lambda queue: workers.worker(queue).work(burst=True, logging_level="CRITICAL")
+
+
+@pytest.fixture
+def reading() -> Iterator[Callable[..., None]]:
+    """Reads a queued run in a thread. With ``hold`` it says there when a batch is done, and waits to be told to go on."""
+    with ThreadPoolExecutor(1) as pool:
+        begun: list[Future] = []
+
+        def read(run: Run, hold: Hold | None = None) -> Future:
+            begun.append(pool.submit(_read, run, hold))
+            return begun[-1]
+
+        yield read
+        for one in begun:
+            one.result(timeout=30)
+
+
+class Hold:
+    """A point at which the reading rests until the test has seen what it wants to see."""
+
+    def __init__(self) -> None:
+        self.reached, self.go = threading.Event(), threading.Event()
+
+    def __call__(self, batch: Batch) -> None:
+        self.reached.set()
+        assert self.go.wait(timeout=60)
+
+
+def _read(run: Run, hold: Hold | None) -> None:
+    try:
+        runs.execute(run.pk, *([hold] if hold else []))
+    finally:
+        connections.close_all()
