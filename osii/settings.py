@@ -22,6 +22,7 @@ BASE_DIR = env.BASE_DIR
 OSII_HOME = env.home()
 OSII_PORT = env.integer("OSII_PORT", 8000, least=1, most=65535)
 OSII_WORKERS = env.integer("OSII_WORKERS", 1, least=1, most=64)
+OSII_RECONCILE_SECONDS = env.integer("OSII_RECONCILE_SECONDS", 30, least=1, most=3600)
 OSII_ADMIN_PASSWORD = env.string("OSII_ADMIN_PASSWORD")
 OSII_UPLOAD_MAX_MB = env.integer("OSII_UPLOAD_MAX_MB", 2048, least=1, most=1_000_000)
 # Folders whose files may be added by naming a path in the dashboard or the API; none: no path may.

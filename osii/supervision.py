@@ -56,7 +56,7 @@ def programs() -> dict[str, tuple[str, int]]:
         "chats": (f"{python} manage.py work chats", settings.OSII_WORKERS),
         "library": (f"{python} manage.py work library", 1),
         "steers": (f"{python} manage.py work steers", 1),
-        "reconcile": (f"{python} manage.py reconcile --every 30", 1),
+        "reconcile": (f"{python} manage.py reconcile --every {settings.OSII_RECONCILE_SECONDS}", 1),
     }
 
 

@@ -1,4 +1,4 @@
-"""The product's settings and the app that can hold a worker."""
+"""The product's settings and the app that can hold a worker, or set its clock."""
 
 from osii.settings import *  # noqa: F403
 from osii.settings import INSTALLED_APPS

@@ -1,0 +1,85 @@
+"""A small client of the HTTP API that keeps its connection, gives up in time, and tells an answer from none."""
+
+import contextlib
+import http.client
+import json
+import time
+from collections import defaultdict
+from dataclasses import dataclass, field
+from threading import Lock
+from typing import Any
+from urllib.parse import urlsplit
+
+NO_ANSWER = 0
+
+
+@dataclass
+class Meter:
+    """Seconds of each kind of call, and how often which status came; shared by threads."""
+
+    seconds: dict[str, list[float]] = field(default_factory=lambda: defaultdict(list))
+    statuses: dict[str, dict[int, int]] = field(default_factory=lambda: defaultdict(lambda: defaultdict(int)))
+    strange: list[str] = field(default_factory=list)
+    _lock: Lock = field(default_factory=Lock)
+
+    def note(self, kind: str, status: int, seconds: float) -> None:
+        with self._lock:
+            self.statuses[kind][status] += 1
+            if 200 <= status < 300:
+                self.seconds[kind].append(seconds)
+
+    def complain(self, what: str) -> None:
+        with self._lock:
+            self.strange.append(what)
+
+    def count(self, *, least: int = 0, most: int = 599) -> int:
+        """How many calls were answered with a status in this range."""
+        return sum(n for by in self.statuses.values() for status, n in by.items() if least <= status <= most)
+
+
+@dataclass(frozen=True)
+class Answer:
+    status: int
+    body: Any
+
+    @property
+    def good(self) -> bool:
+        return 200 <= self.status < 300
+
+    @property
+    def lost(self) -> bool:
+        """Nobody knows whether it was done: no answer, or one that says that something broke."""
+        return self.status == NO_ANSWER or self.status >= 500
+
+
+class Client:
+    """One connection, for one thread."""
+
+    def __init__(self, address: str, token: str, meter: Meter, seconds: float = 30) -> None:
+        parts = urlsplit(address)
+        self._connection = http.client.HTTPConnection(parts.hostname, parts.port, timeout=seconds)
+        self._headers = {"Authorization": f"Bearer {token}", "Content-Type": "application/json"}
+        self._meter = meter
+
+    def call(self, method: str, path: str, body: Any = None, kind: str = "") -> Answer:
+        """``path`` is below ``/api``. ``kind`` names the call in the figures."""
+        begun = time.monotonic()
+        answer = self._ask(method, f"/api{path}", None if body is None else json.dumps(body))
+        self._meter.note(kind or f"{method} {path}", answer.status, time.monotonic() - begun)
+        return answer
+
+    def _ask(self, method: str, path: str, body: str | None) -> Answer:
+        try:
+            self._connection.request(method, path, body, self._headers)
+            response = self._connection.getresponse()
+            data = response.read()
+        except (OSError, http.client.HTTPException):
+            self.close()
+            return Answer(NO_ANSWER, None)
+        with contextlib.suppress(ValueError):
+            return Answer(response.status, json.loads(data))
+        return Answer(response.status, data)
+
+    def close(self) -> None:
+        with contextlib.suppress(OSError):
+            self._connection.close()
