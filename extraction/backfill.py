@@ -99,8 +99,7 @@ def request_runs(chat_ids: Sequence[UUID], mode: str, worker: str, model: str = 
         for run in active.values():
             if run.abort_requested_at is not None:
                 endings.remember(run, mode, worker, model)
-        now = timezone.now()
-        values = {"mode": mode, "worker": worker, "model": model, "queued_at": now}
+        values = {"mode": mode, "worker": worker, "model": model}
         made = [Run(chat_id=pk, **values) for pk in there if pk not in active]
         Run.objects.bulk_create(made)
         transaction.on_commit(lambda: enqueue_runs(made), robust=True)

@@ -1,15 +1,16 @@
 """How a run ends or goes back to the queue: in one transaction that holds its row and then its chat's.
 
 What is asked for while a run that was told to stop has not stopped yet is kept on its row, and starts as a run of its own
-when it has.
+when it has. Times that decide what happens next are the database's: the clocks of several machines may differ, or jump.
 """
 
 from collections.abc import Iterator
 from contextlib import contextmanager
-from datetime import datetime
+from datetime import timedelta
 
 from django.db import transaction
 from django.db.models import QuerySet
+from django.db.models.functions import Now
 from django.utils import timezone
 
 from coverage.services import lock_chat
@@ -75,15 +76,15 @@ def recover(current: Run, why: str) -> bool:
     return False
 
 
-def end_unavailable(run: Run, error: str, retry_at: datetime | None) -> None:
-    """The run fails with what is wrong with its worker; it is tried again at ``retry_at``, if that is given."""
+def end_unavailable(run: Run, error: str, pause: timedelta | None) -> None:
+    """The run fails with what is wrong with its worker; it is tried again after ``pause``, if that is given."""
     with held(run) as current:
         if current is None:
             return
         if current.abort_requested_at is not None:
             _abort(current)
         else:
-            _end(current, Run.Status.FAILED, error=redact(error)[:2000], retry_at=retry_at)
+            _end(current, Run.Status.FAILED, error=redact(error)[:2000], retry_at=pause and Now() + pause)
 
 
 def remember(run: Run, mode: str, worker: str, model: str) -> None:
@@ -105,7 +106,7 @@ def _end(current: Run, status: str, **values: object) -> None:
 
 
 def _wait_again(current: Run) -> None:
-    _write(current, status=Run.Status.QUEUED, attempt_token=None, lease_expires_at=None, queued_at=timezone.now())
+    _write(current, status=Run.Status.QUEUED, attempt_token=None, lease_expires_at=None, queued_at=Now())
 
 
 def _write(current: Run, **values: object) -> None:

@@ -7,6 +7,7 @@ from django.db.models import Q
 from django.db.models.functions import Now
 
 from coverage.invariants import missing_guards
+from graphctx.models import Instance
 
 from .environment import content_hash
 from .models import Batch, Candidate, ReferenceEnvironment, Run
@@ -100,6 +101,7 @@ def check() -> Iterator[str]:
             yield f"candidate {candidate}: merged into {proposition}, which has no evidence from its source"
     yield from _environments()
     yield from _quotes()
+    yield from _instances()
     yield from _counts()
     yield from _orphans()
     yield from missing_guards(*GUARDED)
@@ -119,6 +121,21 @@ def _quotes() -> Iterator[str]:
             entry = entries.get(item["id"])
             if entry is None or find_quote(entry["text"], item["quote"] or item["excerpt"]) is None:
                 yield f"candidate {candidate.pk}: evidence {item['id']} does not stand in its environment"
+
+
+def _instances() -> Iterator[str]:
+    """Every quote that a proposition stands on, too, stands in the environment of the batch that read it.
+
+    An instance that was imported, or whose batch is gone with its document's version, has no environment to look at.
+    """
+    rows = Instance.objects.exclude(quote="").order_by("batch").values_list("batch", "pk", "quote")
+    read, texts = None, []
+    for batch, instance, quote in rows.iterator(chunk_size=2000):
+        if batch != read:
+            content = ReferenceEnvironment.objects.filter(batch=batch).values_list("content", flat=True).first()
+            read, texts = batch, [entry["text"] for entry in content["evidence"]] if content else []
+        if texts and not any(quote in text for text in texts):
+            yield f"instance {instance}: its quote does not stand in the environment of batch {batch}"
 
 
 def _counts() -> Iterator[str]:

@@ -9,7 +9,6 @@ import django_rq
 import redis
 from django.db.models import QuerySet
 from django.db.models.functions import Now
-from django.utils import timezone
 from rq.registry import clean_registries
 
 from coverage.queueing import QUEUES, release_stuck
@@ -32,10 +31,10 @@ def reconcile_runs(*, dry_run: bool = False) -> Counter[str]:
     Losing every Redis key loses no work: each queued row is enqueued again, and an id that is still there is left.
     """
     done: Counter[str] = Counter()
-    now = timezone.now()
     expired = _expired()
-    waiting = Run.objects.filter(status=Run.Status.QUEUED, queued_at__lt=now - QUEUED_GRACE).order_by("queued_at", "pk")
-    failed = Run.objects.filter(retry_at__lte=now).order_by("retry_at").values_list("pk", flat=True)
+    waiting = Run.objects.filter(status=Run.Status.QUEUED, queued_at__lt=Now() - QUEUED_GRACE)
+    waiting = waiting.order_by("queued_at", "pk")
+    failed = Run.objects.filter(retry_at__lte=Now()).order_by("retry_at").values_list("pk", flat=True)
     if dry_run:
         return Counter({"recovered": expired.count(), "waiting": waiting.count(), "tried again": failed.count()})
     for run in expired:

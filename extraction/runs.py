@@ -182,8 +182,8 @@ def _end(run: Run, note: str = "") -> None:
 def _end_unavailable(run: Run, error: WorkerUnavailable) -> None:
     """The run fails with what is wrong with its worker; if that may pass, it is tried again later."""
     pause = min(FIRST_RETRY * 2 ** min(run.retries, 16), LAST_RETRY)
-    again = timezone.now() + max(pause, timedelta(seconds=error.retry_after or 0))
-    endings.end_unavailable(run, str(error), again if error.temporary else None)
+    pause = max(pause, timedelta(seconds=error.retry_after or 0))
+    endings.end_unavailable(run, str(error), pause if error.temporary else None)
 
 
 def _hand_back_when_it_answers(run: Run, error: Exception) -> None:

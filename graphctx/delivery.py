@@ -10,7 +10,7 @@ from uuid import UUID
 
 from django.conf import settings
 from django.db.models import F, Q
-from django.utils import timezone
+from django.db.models.functions import Now
 
 from coverage.models import Chat, Message
 
@@ -49,11 +49,11 @@ def turn(chat: Chat, turn_id: str = "") -> Steer | None:
 
 
 def _offer(steer: Steer, turn_id: str, after: str) -> Steer | None:
-    now = timezone.now()
-    free = Q(status=Steer.Status.READY) | Q(status=Steer.Status.OFFERED, offered_at__lt=now - _lease())
+    # An offer is a lease, so its times are the database's: the clocks of several machines may differ, or jump.
+    free = Q(status=Steer.Status.READY) | Q(status=Steer.Status.OFFERED, offered_at__lt=Now() - _lease())
     # Conditional: of two turns that ask at once, one is given the steer.
     given = Steer.objects.filter(free, pk=steer.pk).update(
-        status=Steer.Status.OFFERED, offered_at=now, offered_turn=turn_id, offered_after=after, offers=F("offers") + 1
+        status=Steer.Status.OFFERED, offered_at=Now(), offered_turn=turn_id, offered_after=after, offers=F("offers") + 1
     )
     if not given:
         return None
@@ -71,9 +71,7 @@ def acknowledge(chat_id: UUID, steer_id: UUID, now: datetime | None = None) -> A
     Raises Steer.DoesNotExist when it is not this chat's, and NotOffered.
     """
     mine = Steer.objects.filter(pk=steer_id, chat=chat_id)
-    first = mine.filter(status=Steer.Status.OFFERED).update(
-        status=Steer.Status.DELIVERED, delivered_at=now or timezone.now()
-    )
+    first = mine.filter(status=Steer.Status.OFFERED).update(status=Steer.Status.DELIVERED, delivered_at=now or Now())
     steer = mine.get()
     if steer.status != Steer.Status.DELIVERED:
         raise NotOffered(f"the steer is {steer.get_status_display()}; no turn has been given it")

@@ -136,7 +136,7 @@ class ChatImport(models.Model):
         settings.AUTH_USER_MODEL, on_delete=models.SET_NULL, null=True, blank=True, editable=False, related_name="+"
     )
     created_at = models.DateTimeField(db_default=Now(), editable=False)
-    queued_at = models.DateTimeField(default=timezone.now)
+    queued_at = models.DateTimeField(db_default=Now())
     started_at = models.DateTimeField(null=True, blank=True)
     finished_at = models.DateTimeField(null=True, blank=True)
     # Set when the uploaded files were deleted: it cannot be run again from then on.

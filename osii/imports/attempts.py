@@ -1,4 +1,7 @@
-"""One attempt at an import: claimed by one conditional UPDATE, kept alive by a thread, proved before every write."""
+"""One attempt at an import: claimed by one conditional UPDATE, kept alive by a thread, proved before every write.
+
+Times are the database's: the clocks of several machines may differ, or jump.
+"""
 
 import os
 import platform
@@ -9,7 +12,7 @@ from uuid import UUID
 
 from django.db import transaction
 from django.db.models import F, QuerySet
-from django.utils import timezone
+from django.db.models.functions import Now
 
 from coverage.models import Chat
 from extraction.heartbeat import Heartbeat
@@ -27,14 +30,13 @@ class ImportCancelled(Exception):
 
 def claim(import_id: UUID) -> ChatImport | None:
     """Claim a queued import for this process; None when it is not queued (any more)."""
-    now = timezone.now()
     claimed = ChatImport.objects.filter(pk=import_id, status=ChatImport.Status.QUEUED).update(
         status=ChatImport.Status.RUNNING,
         attempt=F("attempt") + 1,
         attempt_token=uuid.uuid4(),
-        lease_expires_at=now + lease_length(),
-        heartbeat_at=now,
-        started_at=now,
+        lease_expires_at=Now() + lease_length(),
+        heartbeat_at=Now(),
+        started_at=Now(),
         held_by=f"{platform.node()}:{os.getpid()}"[:200],
         bytes_done=0,
     )
@@ -53,8 +55,7 @@ class Attempt(Heartbeat):
         return ChatImport.objects.filter(pk=self._id, attempt_token=self._token, status=ChatImport.Status.RUNNING)
 
     def renew(self) -> int:
-        now = timezone.now()
-        return self._held().update(heartbeat_at=now, lease_expires_at=now + lease_length())
+        return self._held().update(heartbeat_at=Now(), lease_expires_at=Now() + lease_length())
 
     def write(self, conversations: Sequence[ImportedChat] = (), **values: Any) -> None:
         """Write progress and add to the report, if this attempt still holds the import.
@@ -62,9 +63,8 @@ class Attempt(Heartbeat):
         What an earlier attempt reported of a conversation stands: it was the one that imported it. Raises AttemptLost,
         and ImportCancelled once everything is written.
         """
-        now = timezone.now()
         with transaction.atomic():
-            held = self._held().update(heartbeat_at=now, lease_expires_at=now + lease_length(), **values)
+            held = self._held().update(heartbeat_at=Now(), lease_expires_at=Now() + lease_length(), **values)
             if not held:
                 raise AttemptLost(f"import {self._id} is no longer ours")
             _forget_erased(conversations)
@@ -75,15 +75,13 @@ class Attempt(Heartbeat):
     def end(self, status: str, **values: Any) -> bool:
         """Give the lease back and end; False when another attempt holds it."""
         ended = self._held().update(
-            status=status, attempt_token=None, lease_expires_at=None, finished_at=timezone.now(), **values
+            status=status, attempt_token=None, lease_expires_at=None, finished_at=Now(), **values
         )
         return bool(ended)
 
     def hand_back(self) -> None:
         """The import waits again, for the reconciler to enqueue."""
-        self._held().update(
-            status=ChatImport.Status.QUEUED, attempt_token=None, lease_expires_at=None, queued_at=timezone.now()
-        )
+        self._held().update(status=ChatImport.Status.QUEUED, attempt_token=None, lease_expires_at=None, queued_at=Now())
 
 
 def _forget_erased(conversations: Sequence[ImportedChat]) -> None:

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 
-from django.utils import timezone
+from django.db.models.functions import Now
 
 from osii.models import ChatImport
 
@@ -10,7 +10,7 @@ from . import uploads
 
 
 def check() -> Iterator[str]:
-    for row in ChatImport.objects.filter(status=ChatImport.Status.RUNNING, lease_expires_at__lt=timezone.now()):
+    for row in ChatImport.objects.filter(status=ChatImport.Status.RUNNING, lease_expires_at__lt=Now()):
         yield f"import {row.pk} is running, but its lease ended at {row.lease_expires_at:%Y-%m-%d %H:%M:%S} UTC"
     for row in ChatImport.objects.filter(status__in=ChatImport.ACTIVE):
         missing = len(row.files) - sum(

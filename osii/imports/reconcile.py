@@ -6,6 +6,7 @@ from datetime import datetime
 
 from django.db import transaction
 from django.db.models import F
+from django.db.models.functions import Now
 from django.utils import timezone
 
 from extraction.endings import MAX_RECOVERIES
@@ -27,9 +28,9 @@ ABANDONED_SECONDS = 24 * 3600
 def reconcile_imports(*, dry_run: bool = False) -> Counter[str]:
     """Recover imports whose worker is lost, enqueue waiting ones, delete files that are no longer needed; returns
     counts by what was (or would be) done."""
-    now = timezone.now()
-    expired = ChatImport.objects.filter(status=ChatImport.Status.RUNNING, lease_expires_at__lt=now)
-    waiting = ChatImport.objects.filter(status=ChatImport.Status.QUEUED, queued_at__lt=now - QUEUED_GRACE)
+    # By the database's clock, as leases are written.
+    expired = ChatImport.objects.filter(status=ChatImport.Status.RUNNING, lease_expires_at__lt=Now())
+    waiting = ChatImport.objects.filter(status=ChatImport.Status.QUEUED, queued_at__lt=Now() - QUEUED_GRACE)
     if dry_run:
         found = {"recovered": expired.count(), "waiting": waiting.count(), "files deleted": len(_unneeded())}
         return Counter({what: count for what, count in found.items() if count})
@@ -55,15 +56,14 @@ def _recover(row: ChatImport) -> str:
     if row.cancel_requested_at is not None:
         ended = {"status": ChatImport.Status.CANCELLED, "error": ""}
     ends = row.recoveries >= MAX_RECOVERIES or row.cancel_requested_at is not None
-    now = timezone.now()
-    ended |= {"finished_at": now, "counts": totals(row)}
-    again = {"status": ChatImport.Status.QUEUED, "queued_at": now}
+    ended |= {"finished_at": Now(), "counts": totals(row)}
+    again = {"status": ChatImport.Status.QUEUED, "queued_at": Now()}
     with transaction.atomic():
         taken = ChatImport.objects.filter(
             pk=row.pk,
             status=ChatImport.Status.RUNNING,
             attempt_token=row.attempt_token,
-            lease_expires_at__lt=now,
+            lease_expires_at__lt=Now(),
         ).update(
             attempt_token=None, lease_expires_at=None, recoveries=F("recoveries") + 1, **(ended if ends else again)
         )

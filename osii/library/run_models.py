@@ -11,7 +11,6 @@ from django.contrib.postgres.fields import ArrayField
 from django.db import models
 from django.db.models import Q
 from django.db.models.functions import Lower, Now
-from django.utils import timezone
 
 from coverage.ids import new_id
 from coverage.models import Learner
@@ -112,7 +111,7 @@ class ProcessingRun(models.Model):
     learner = models.ForeignKey(Learner, on_delete=models.SET_NULL, null=True, blank=True, related_name="+")
     error = models.TextField(blank=True)
     created_at = models.DateTimeField(db_default=Now(), editable=False)
-    queued_at = models.DateTimeField(default=timezone.now)
+    queued_at = models.DateTimeField(db_default=Now())
     started_at = models.DateTimeField(null=True, blank=True)
     finished_at = models.DateTimeField(null=True, blank=True)
     cancel_requested_at = models.DateTimeField(null=True, blank=True)

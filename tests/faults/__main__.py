@@ -3,6 +3,7 @@
 import argparse
 import os
 import random
+import signal
 import sys
 import time
 
@@ -33,6 +34,7 @@ def main() -> int:
     def tell(line: str) -> None:
         print(f"{time.strftime('%H:%M:%S')} {line}", flush=True)  # noqa: T201
 
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(1))  # everything is stopped and removed then, too
     failed = 0
     with installed(tell) as rounds:
         for number in range(given.first, given.first + given.rounds):

@@ -239,7 +239,7 @@ class Writer:
         found = document and self._call("versions", "GET", f"/objects/{document['file_id']}/extractions", fine=(404,))
         if not (found and found.good):
             return
-        good = [row["extraction_id"] for row in found.body["variants"] if row["status"] == "succeeded"]
+        good = [row["id"] for row in found.body["variants"] if row["status"] == "succeeded"]
         others = [version for version in good if version != found.body["primary_id"]]
         if others:
             version = self.choose.choice(others)

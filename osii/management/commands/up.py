@@ -6,6 +6,7 @@ import secrets
 import signal
 import socket
 import threading
+import time
 
 import filelock
 from django.conf import settings
@@ -15,6 +16,7 @@ from osii import console, embedded, services, supervision
 
 FIRST_USER = "admin"
 START_SECONDS = 60
+AT_ONCE_SECONDS = 5
 
 
 class Command(console.Command):
@@ -93,16 +95,28 @@ class Command(console.Command):
         announcing = threading.Thread(target=self._announce, args=(stop,), daemon=True)
         announcing.start()
         try:
-            while supervisor.running() and not stop.wait(0.5):
-                pass
-            unexpected = not stop.is_set()
+            unexpected = not self._keep_running(supervisor, stop)
         finally:
             stop.set()
             self.note("Stopping")
             supervisor.stop()
             healing.join()
         if unexpected:
-            self.fail(f"the process supervisor ended by itself: see {run / 'supervisord.log'}")
+            self.fail(f"the process supervisor ends by itself again and again: see {run / 'supervisord.log'}")
+
+    def _keep_running(self, supervisor, stop):
+        """Until `stop` is set. A supervisor that was killed is started anew; False when it ends as soon as it starts."""
+        begun = time.monotonic()
+        while not stop.wait(0.5):
+            if supervisor.running():
+                continue
+            if time.monotonic() - begun < AT_ONCE_SECONDS:
+                return False
+            self.note("The process supervisor ended by itself: starting it and everything below it again")
+            supervisor.stop()
+            supervisor.start()
+            begun = time.monotonic()
+        return True
 
     def _announce(self, stop):
         address = ("127.0.0.1", settings.OSII_PORT)
