@@ -160,6 +160,8 @@ TAMPERING = [
     ("ALTER TABLE extraction_candidate DISABLE TRIGGER USER; "
      "UPDATE extraction_candidate SET evidence = jsonb_set(evidence, '{0,quote}', '\"Nobody said this.\"'); "
      "ALTER TABLE extraction_candidate ENABLE TRIGGER USER", "does not stand in its environment"),
+    ("ALTER TABLE graphctx_instance DISABLE TRIGGER USER; UPDATE graphctx_instance SET quote = 'Nobody said this.'; "
+     "ALTER TABLE graphctx_instance ENABLE TRIGGER USER", "does not stand in the environment of batch"),
     ("UPDATE extraction_batch SET status = 'running'", "open, but its run is succeeded"),
     ("UPDATE graphctx_instance SET live = NOT live", "but its quote stands"),
     ("DROP TRIGGER extraction_candidate_guard_truncate ON extraction_candidate", "trigger against TRUNCATE is missing"),
