@@ -20,6 +20,7 @@ TEXTS: dict[str, Texts] = {
         "OSII_BIND": "Where gunicorn listens when you start it yourself.",
         "WEB_CONCURRENCY": "Processes of the web server, of 8 threads each.",
         "OSII_WORKERS": "Worker processes for chats that `up` starts.",
+        "OSII_RECONCILE_SECONDS": "How often `up` looks for work that waits without a job, or has lost its worker.",
         "OSII_ADMIN_PASSWORD": "Password of the first staff user `admin`; used when there is no user yet.",
         "SECRET_KEY": "Signs sessions. Several web hosts need the same one.",
         "ALLOWED_HOSTS": "Host names that requests may use.",
