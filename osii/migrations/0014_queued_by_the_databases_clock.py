@@ -5,20 +5,19 @@ from django.db import migrations, models
 
 
 class Migration(migrations.Migration):
-
     dependencies = [
-        ('osii', '0013_signs_part_words'),
+        ("osii", "0013_signs_part_words"),
     ]
 
     operations = [
         migrations.AlterField(
-            model_name='chatimport',
-            name='queued_at',
+            model_name="chatimport",
+            name="queued_at",
             field=models.DateTimeField(db_default=django.db.models.functions.datetime.Now()),
         ),
         migrations.AlterField(
-            model_name='processingrun',
-            name='queued_at',
+            model_name="processingrun",
+            name="queued_at",
             field=models.DateTimeField(db_default=django.db.models.functions.datetime.Now()),
         ),
     ]
