@@ -47,7 +47,7 @@ BYTES = {
     "responses": {
         200: {
             "description": "The bytes",
-            "content": {"application/octet-stream": {"schema": {"type": "string", "format": "binary"}}},
+            "content": {"*/*": {"schema": {"type": "string", "format": "binary"}}},
         }
     }
 }
