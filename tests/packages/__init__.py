@@ -1,0 +1,1 @@
+"""What the locked packages bring with them: their licences, and advisories that are known of their versions."""
