@@ -143,6 +143,22 @@ def work_here(rq_connection) -> Callable[[str], None]:
     return lambda queue: workers.worker(queue).work(burst=True, logging_level="CRITICAL")
 
 
+class Hold:
+    """A point at which the reading rests until the test has seen what it wants to see."""
+
+    def __init__(self) -> None:
+        self.reached, self.go = threading.Event(), threading.Event()
+
+    def __call__(self, batch: Batch) -> None:
+        self.reached.set()
+        assert self.go.wait(timeout=60)
+
+
+@pytest.fixture
+def hold() -> Hold:
+    return Hold()
+
+
 @pytest.fixture
 def reading() -> Iterator[Callable[..., None]]:
     """Reads a queued run in a thread. With ``hold`` it says there when a batch is done, and waits to be told to go on."""
@@ -156,17 +172,6 @@ def reading() -> Iterator[Callable[..., None]]:
         yield read
         for one in begun:
             one.result(timeout=30)
-
-
-class Hold:
-    """A point at which the reading rests until the test has seen what it wants to see."""
-
-    def __init__(self) -> None:
-        self.reached, self.go = threading.Event(), threading.Event()
-
-    def __call__(self, batch: Batch) -> None:
-        self.reached.set()
-        assert self.go.wait(timeout=60)
 
 
 def _read(run: Run, hold: Hold | None) -> None:

@@ -1,12 +1,14 @@
-"""The main job of chats in a browser: import, read the rest, abort, again, review by keyboard, and back to the evidence.
+"""The main job of chats in a browser: import, read the rest, abort, again, review, and back to the evidence; by mouse, by
+keyboard alone and without script.
 
-Also what goes wrong around it: no script, an expired session, the Back button, two tabs.
+Also what goes wrong around it: an expired session, the Back button, two tabs.
 """
 
 import re
 from collections.abc import Callable
 from pathlib import Path
 
+import pytest
 from django.conf import settings
 from django.contrib.sessions.models import Session
 from playwright.sync_api import Page, expect
@@ -14,61 +16,85 @@ from playwright.sync_api import Page, expect
 from coverage.models import Chat
 from extraction.models import ReviewSetting, Run
 from graphctx.models import Proposition
+from tests.browser.people import WAYS, Mouse
 from tests.osii import review_rows, rows
 
 EXPORT = Path(settings.BASE_DIR, "osii", "samples", "chats", "tutoring-photosynthesis.json")
 
 
-def imported(page: Page, work: Callable[[str], None]) -> Chat:
+def imported(person: Mouse, work: Callable[[str], None]) -> Chat:
+    page = person.page
     page.goto("/imports/")
-    page.get_by_label("Files").set_input_files(EXPORT)
-    page.get_by_role("button", name="Upload and import").click()
+    person.give(page.get_by_label("Files"), EXPORT)
+    person.press(page.get_by_role("button", name="Upload and import"))
+    expect(page.locator("#import-live")).to_be_visible()
     work("library")
-    page.reload()
-    expect(page.locator("#import-live")).to_contain_text("1 conversation")
-    page.get_by_role("link", name="See chats").click()
-    page.get_by_role("link", name="Photosynthesis before the biology test").click()
+    person.until(lambda: expect(page.locator("#import-live")).to_contain_text("1 conversation"))
+    person.press(page.get_by_role("link", name="See chats"))
+    person.press(page.get_by_role("link", name="Photosynthesis before the biology test"))
     return Chat.objects.get()
 
 
-def test_from_an_export_to_the_evidence_of_a_proposition(page, work):
-    chat = imported(page, work)
+@pytest.mark.parametrize("way", WAYS)
+def test_from_an_export_to_the_evidence_of_a_proposition(
+    open_context, work, work_here, reading, hold, settings, rq_connection, way
+):
+    page = open_context(java_script_enabled=way != "no script").new_page()
+    person = WAYS[way](page)
+    settings.EXTRACTION_CHUNK_TOKENS = 1_000
+    chat = imported(person, work if way == "mouse" else work_here)
     ReviewSetting.objects.create(learner=chat.learner, mode="manual")
-    expect(page.locator(".live-percent")).to_have_text("0 %")
+    percent, live = page.locator(".live-percent"), page.locator("#chat-live")
+    expect(percent).to_have_text("0 %")
 
-    page.locator("#extract-rest").click()
-    page.locator("#abort-run").click()
-    work("chats")
-    page.reload()
-    page.locator("#extract-rest").click()
-    work("chats")
-    expect(page.locator(".live-percent")).to_have_text("100 %")  # the page follows the run by itself
+    # The page follows the run; it is told to stop while it reads, and what was read stays read.
+    person.press(page.locator("#extract-rest"))
+    expect(page.locator("#abort-run")).to_be_visible()
+    first = reading(Run.objects.get(), hold)
+    assert hold.reached.wait(timeout=30)
+    person.until(lambda: expect(live).to_contain_text("1 batch done"))
+    expect(percent).not_to_have_text("0 %")
+    person.press(page.locator("#abort-run"))
+    expect(live).to_contain_text("Abort requested")
+    hold.go.set()
+    first.result(timeout=30)
+    person.until(lambda: expect(page.locator("#extract-rest")).to_be_visible())
+    expect(percent).not_to_have_text("0 %")
+    expect(percent).not_to_have_text("100 %")
+
+    person.press(page.locator("#extract-rest"))
+    expect(page.locator("#abort-run")).to_be_visible()
+    reading(Run.objects.latest("queued_at")).result(timeout=60)
+    person.until(lambda: expect(percent).to_have_text("100 %"))
     assert [run.status for run in Run.objects.order_by("queued_at")] == ["aborted", "succeeded"]
 
     assert not Proposition.objects.exists()
     page.goto(f"/review/?chat={chat.pk}")
-    page.locator("[data-queue-row]").first.click()
+    person.press(page.locator("a[data-queue-row]").first)
     claim = page.get_by_role("heading", level=1).inner_text()
-    page.keyboard.press("a")
+    if way == "keyboard":
+        page.keyboard.press("a")
+    else:
+        person.press(page.get_by_role("button", name="Accept", exact=False).first)
     expect(page.get_by_role("heading", level=1)).not_to_have_text(claim)  # on to the next one
     proposition = Proposition.objects.get()
     assert proposition.text == claim
 
     page.goto(f"/propositions/{proposition.pk}/")
     quote = page.locator(".evidence .quote").first.inner_text()
-    page.locator(".evidence figcaption a").first.click()
+    person.press(page.locator(".evidence figcaption a").first)
     expect(page).to_have_url(re.compile(rf"/chats/{chat.pk}/.*#"))
     shown = page.locator(f"{'#' + page.url.partition('#')[2]}").inner_text()
     assert " ".join(quote.split()) in " ".join(shown.split())
+    page.go_back()
+    expect(page.locator(".evidence .quote").first).to_have_text(quote)
 
 
-def test_the_same_without_script(open_context, work):
-    page = open_context(java_script_enabled=False).new_page()
-    imported(page, work)
-    page.locator("#extract-rest").click()
-    work("chats")
-    page.reload()
-    expect(page.locator(".live-percent")).to_have_text("100 %")
+def log_in(page: Page) -> None:
+    page.get_by_label("Username").fill("admin")
+    page.get_by_label("Password").fill("a lamp in the dark")
+    page.get_by_role("button", name="Log in").click()
+    expect(page).not_to_have_url(re.compile("/login/"))
 
 
 def test_an_expired_session_asks_to_log_in_and_comes_back(page):
@@ -78,11 +104,17 @@ def test_an_expired_session_asks_to_log_in_and_comes_back(page):
     page.locator("#extract-rest").click()
     expect(page).to_have_url(re.compile("/login/"))
     assert not Run.objects.exists()
-    page.get_by_label("Username").fill("admin")
-    page.get_by_label("Password").fill("a lamp in the dark")
-    page.get_by_role("button", name="Log in").click()
+    log_in(page)
     expect(page.get_by_role("heading", level=1)).to_be_visible()
-    expect(page).not_to_have_url(re.compile("/login/"))
+
+    # A page that asks by itself how far a run is: the whole page goes to the login, no form appears inside of it.
+    rows.run(chat, "queued")
+    page.goto(f"/chats/{chat.pk}/")
+    expect(page.locator("#abort-run")).to_be_visible()
+    Session.objects.all().delete()
+    expect(page).to_have_url(re.compile(rf"/login/\?next=/chats/{chat.pk}/"))
+    log_in(page)
+    expect(page.locator("#abort-run")).to_be_visible()
 
 
 def test_filters_are_in_the_address_and_back_returns_to_them(page):

@@ -2,6 +2,7 @@
 
 import re
 
+from django.contrib.sessions.models import Session
 from playwright.sync_api import expect
 
 from coverage.models import Chat
@@ -54,3 +55,21 @@ def test_what_is_learned_in_one_chat_opens_the_next(page):
     page.locator("#steer > summary").click()
     expect(page.locator("#steer table")).to_contain_text("The Calvin cycle takes place in the stroma.")
     assert Steer.objects.order_by("-created_at").first().offers == 1
+
+
+def test_the_talk_of_an_expired_session_goes_to_the_login_and_keeps_what_was_said(page, watch):
+    page.goto("/talk/")
+    page.get_by_label("What do you want to learn?").fill("How does the Calvin cycle work?")
+    page.get_by_label("Or a new learner").fill("Ada")
+    page.get_by_role("button", name="Start").click()
+    expect(page.locator("#last")).to_contain_text("Tell me in a sentence or two")
+    messages = Chat.objects.get().messages.count()
+    Session.objects.all().delete()
+    page.get_by_label("Your words").fill("The Calvin cycle takes place in the stroma.")
+    page.get_by_role("button", name="Send").click()
+    expect(page).to_have_url(re.compile("/login/"))
+    assert Chat.objects.get().messages.count() == messages
+    page.get_by_label("Username").fill("admin")
+    page.get_by_label("Password").fill("a lamp in the dark")
+    page.get_by_role("button", name="Log in").click()
+    expect(page.get_by_label("Your words")).to_be_visible()
