@@ -1,7 +1,7 @@
 # Everything runs from a virtual environment in .venv, which is made on first use and again when the lock changes.
 #   PYTHON=python3.12        another interpreter (3.11 or newer)
 #   TORCH_INDEX=<url>        an extra package index that has the CPU build of torch (see README)
-#   ARGS="..."               arguments for the command behind demo, run, test, bench, quality and faults
+#   ARGS="..."               arguments for the command behind demo, run, test, bench, quality, faults and load
 
 PYTHON ?= python3
 TORCH_INDEX ?=
@@ -10,7 +10,7 @@ READY := .venv/.ready
 RUN := .venv/bin/python
 
 .DEFAULT_GOAL := help
-.PHONY: help demo run test lint bench quality faults screenshots reference lock
+.PHONY: help demo run test lint bench quality faults load screenshots reference lock
 
 help: ## list the targets
 	@sed -n 's/^\([a-z]*\):.*## \(.*\)/make \1	\2/p' Makefile | expand -t 14
@@ -40,6 +40,9 @@ quality: $(READY) ## measure precision and recall of the extract workers on the 
 
 faults: $(READY) ## kill, freeze and starve every part under load, 100 rounds, and prove that nothing is lost
 	@$(RUN) -m tests.faults $(ARGS)
+
+load: $(READY) ## 50 clients, 20 runs and 2,000 documents at once: errors, lost updates, times, memory
+	@$(RUN) -m tests.faults.heavy $(ARGS)
 
 screenshots: $(READY) ## take a picture of every page, of the demo's data (needs chromium)
 	@$(RUN) -m tests.browser.screenshots

@@ -10,7 +10,7 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -84,7 +84,7 @@ class Rounds:
         ledger = self._break(planned, seconds, random.Random(f"choices {seed}"))
         load.stop()
         begun = time.monotonic()
-        wrong = self._drain()
+        wrong = self.drain()
         drained = time.monotonic() - begun
         wrong += self._proved(load, ledger)
         calls, failed = load.meter.count(), load.meter.count(most=0) + load.meter.count(least=500)
@@ -123,7 +123,7 @@ class Rounds:
         except psycopg.Error:
             return {}
 
-    def _drain(self, seconds: float = 150) -> list[str]:
+    def drain(self, seconds: float = 150) -> list[str]:
         """Wait until nothing is under way any more, by itself. What is still there then is wrong."""
         state: dict[str, Any] = {}
 
@@ -154,7 +154,7 @@ class Rounds:
         wrong += lost(load.memories, self.installation.rows)
         wrong += self._ledger_kept(load, ledger)
         wrong += self._nothing_due(load)
-        wrong += [f"{room}: {line}" for room, lines in self._violations().items() for line in lines]
+        wrong += [f"{room}: {line}" for room, lines in self.violations().items() for line in lines]
         return wrong
 
     def _ledger_kept(self, load: Load, seen: dict[Any, str]) -> list[str]:
@@ -176,7 +176,8 @@ class Rounds:
                 due.append(f"chat {chat} was finished, and is still due: {answer.status}")
         return due
 
-    def _violations(self) -> dict[str, list[str]]:
+    def violations(self) -> dict[str, list[str]]:
+        """What `check_invariants` finds, by room."""
         for _ in range(3):
             found = self._ask_checker()
             if "checker" not in found:
@@ -211,12 +212,12 @@ class Rounds:
 
 
 @contextmanager
-def installed(tell: Callable[[str], None]) -> Iterator[Rounds]:
+def installed(tell: Callable[[str], None], settings: Mapping[str, str] | None = None) -> Iterator[Rounds]:
     """An installation of its own in /tmp with a model to ask, up for as long as the block lasts, then removed."""
     directory = Path(tempfile.mkdtemp(prefix="osii faults ", dir="/tmp"))
     directory.chmod(0o755)
     model = Model()
-    installation = Installation(directory, **SETTINGS, **model.settings)
+    installation = Installation(directory, **(SETTINGS | model.settings | dict(settings or {})))
     rounds = None
     try:
         installation.start(240)
