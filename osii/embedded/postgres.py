@@ -8,7 +8,7 @@ import subprocess
 import time
 
 import psycopg
-from psycopg import sql
+from psycopg import pq, sql
 
 from . import processes
 from .paths import DATABASE, ROLE, EmbeddedError, Layout, private_directory
@@ -23,6 +23,8 @@ INITDB = (
 )
 # A start right after a kill meets what the dead server left; it clears by itself within moments.
 TRANSIENT = ("still in use", "lock file")
+# Refused for want of room: the server is up, and to restart it would cut off everybody who is connected.
+FULL = ("too many clients", "remaining connection slots")
 
 
 class Postgres:
@@ -49,14 +51,33 @@ class Postgres:
             self._process.poll()  # collects it when it has ended
         try:
             self.connect(database).close()
-        except psycopg.OperationalError:
-            return False
+        except psycopg.OperationalError as error:
+            return any(reason in str(error) for reason in FULL)
+        return True
+
+    def _rejects(self) -> bool:
+        """Whether a server is there that takes no connections yet, or none any more: it starts, recovers or shuts down."""
+        address = f"host='{self.layout.postgres_sockets}' user={ROLE} dbname={DATABASE} connect_timeout=5"
+        return pq.PGconn.ping(address.encode()) == pq.Ping.REJECT
+
+    def _left_in_peace(self) -> bool:
+        """Wait while a server starts, recovers or shuts down; True when it takes connections then, False when it is gone.
+
+        One that recovers from a crash is not disturbed, however long that takes: stopped in it, it would begin anew.
+        """
+        deadline = time.monotonic() + START_SECONDS
+        while not self._answers():
+            if not self._rejects():
+                return self._answers()
+            if time.monotonic() > deadline:
+                raise EmbeddedError(f"PostgreSQL recovers from a crash, or shuts down: try again later; see {self.log}")
+            time.sleep(0.05)
         return True
 
     def start(self) -> None:
         """Make what is missing and start the server; returns when it takes connections."""
-        if self._answers():  # whoever started it was killed before it made the database
-            self._create_database()
+        if self._left_in_peace():
+            self._create_database()  # whoever started it may have been killed before that
             return
         placement = place(self.layout)
         private_directory(self.layout.postgres_sockets, owner=placement.account.uid, group=placement.account.gid)
@@ -164,6 +185,8 @@ class Postgres:
             if self._answers():
                 return True
             if time.monotonic() > deadline:
+                if self._rejects():
+                    return self._left_in_peace()
                 process.send_signal(signal.SIGQUIT)
                 process.wait(10)
             time.sleep(0.02)

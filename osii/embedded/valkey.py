@@ -33,19 +33,34 @@ class Valkey:
 
     def up(self) -> bool:
         """Decided by asking it; a socket file may be a dead server's."""
+        try:
+            return self._answers()
+        except redis.BusyLoadingError:
+            return False
+
+    def _answers(self) -> bool:
+        """Raises redis.BusyLoadingError while it reads its data."""
         if self._process is not None:
             self._process.poll()  # collects it when it has ended
         once = Retry(NoBackoff(), 0)  # the client's own patience would hold up every start
         client = redis.Redis(unix_socket_path=str(self.layout.valkey_socket), socket_timeout=5, retry=once)
         try:
             return bool(client.ping())
+        except redis.BusyLoadingError:
+            raise
         except redis.RedisError:
             return False
         finally:
             client.close()
 
     def start(self) -> None:
-        """Start the server; returns when it answers. A second server would steal the socket, so stop a lost one."""
+        """Start the server; returns when it answers. A second server would steal the socket, so stop a lost one.
+
+        One that still reads its data is not stopped, however long that takes: it would begin anew.
+        """
+        if self._loads():
+            self._wait_ready()
+            return
         self.stop()
         self.directory.mkdir(mode=0o700, exist_ok=True)
         processes.set_aside(self.log)
@@ -58,9 +73,20 @@ class Valkey:
                 stderr=log,
                 start_new_session=True,  # a terminal's Ctrl-C must not reach it
             )
+        self._wait_ready()
+
+    def _loads(self) -> bool:
+        try:
+            self._answers()
+        except redis.BusyLoadingError:
+            return True
+        return False
+
+    def _wait_ready(self) -> None:
         deadline = time.monotonic() + START_SECONDS
         while not self.up():
-            if self._process.poll() is not None or time.monotonic() > deadline:
+            ended = self._process is not None and self._process.poll() is not None
+            if ended or time.monotonic() > deadline:
                 raise EmbeddedError(f"Valkey did not start ({processes.last_line(self.log)}); see {self.log}")
             time.sleep(0.01)
 

@@ -3,6 +3,7 @@
 import contextlib
 import os
 import shutil
+import signal
 import subprocess
 import sys
 import tempfile
@@ -17,7 +18,7 @@ import redis
 
 from osii.embedded import processes
 from osii.embedded.paths import EmbeddedError, Layout, private_directory
-from osii.embedded.placement import ELSEWHERE
+from osii.embedded.placement import ELSEWHERE, place
 from osii.embedded.postgres import Postgres
 from osii.embedded.services import Services
 from osii.embedded.valkey import Valkey
@@ -268,6 +269,66 @@ def test_watching_heals_killed_servers(home):
     finally:
         stop.set()
         watcher.join()
+    assert mine.leave()
+
+
+def test_a_server_that_recovers_is_left_in_peace(home, monkeypatch):
+    """A standby that takes no connections stands for a recovery that takes long: stopped in it, it would begin anew."""
+    mine = services(home)
+    mine.ensure()
+    server = mine.servers[0]
+    data = place(mine.layout).data
+    server.stop()
+    (data / "standby.signal").touch(mode=0o644)
+    with (data / "postgresql.auto.conf").open("a") as settings:
+        settings.write("hot_standby = off\n")
+    monkeypatch.setattr("osii.embedded.postgres.START_SECONDS", 1.0)
+    for _ in range(2):
+        with pytest.raises(EmbeddedError, match="PostgreSQL recovers from a crash"):
+            mine.ensure()
+    (recovering,) = main_processes(home, "postgres")
+
+    monkeypatch.setattr("osii.embedded.postgres.START_SECONDS", 60.0)
+    (data / "promote").touch(mode=0o644)
+    os.kill(recovering.pid, signal.SIGUSR1)
+    mine.ensure()
+    assert server.up()
+    assert main_processes(home, "postgres") == [recovering]
+    assert mine.leave()
+
+
+def test_a_server_that_has_no_room_is_up(home):
+    mine = services(home)
+    mine.ensure()
+    server = mine.servers[0]
+    before = set(main_processes(home))
+    with contextlib.ExitStack() as room:
+        with pytest.raises(psycopg.OperationalError, match="too many clients"):
+            for _ in range(300):
+                room.enter_context(server.connect())
+        assert server.up()
+        mine.ensure()
+    assert set(main_processes(home)) == before
+    assert mine.leave()
+
+
+def test_a_valkey_that_reads_its_data_is_left_in_peace(home, monkeypatch):
+    mine = services(home)
+    mine.ensure()
+    server = mine.servers[1]
+    before = main_processes(home, "valkey")
+    answers, left = server._answers, iter(range(3))
+
+    def busy():
+        if next(left, None) is not None:
+            raise redis.BusyLoadingError("LOADING Valkey is loading the dataset in memory")
+        return answers()
+
+    monkeypatch.setattr(server, "_answers", busy)
+    assert not server.up()
+    mine.ensure()
+    assert server.up()
+    assert main_processes(home, "valkey") == before
     assert mine.leave()
 
 
