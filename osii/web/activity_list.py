@@ -22,6 +22,7 @@ from osii.waiting import eta_words
 
 from .attention import failed_runs
 from .filters import ListFilter, SortFilter, choice_filter
+from .processing_forms import STEP_FIELDS
 
 CHAT, IMPORT, PROCESSING = "chat", "import", "processing"
 VIEWS = {
@@ -31,6 +32,7 @@ VIEWS = {
     "completed": "Completed",
 }
 PER_PAGE = 30
+HEADS = {ProcessingRun.Workflow.INTAKE: "Add files", ProcessingRun.Workflow.LIBRARY: "Process library"}
 DEEPEST = 10_000
 """So many rows can be paged through; older ones are found by their chat, import or document."""
 ATTENTION_DAYS = 14
@@ -225,8 +227,18 @@ def _run(run: ProcessingRun, now: progress.Progress) -> Row:
 def run_title(run: ProcessingRun) -> str:
     """What a run does, in words: "Add files: extract, chunks"."""
     steps = [operation["id"] for operation in run.operations if operation["id"] != "add"]
-    head = "Add files" if run.workflow == ProcessingRun.Workflow.INTAKE else "Process library"
+    head = HEADS[run.workflow]
     return f"{head}: {', '.join(steps)}" if steps else head
+
+
+def titled(q: str) -> Q:
+    """Processing runs with ``q`` in what they do, or in one of their steps."""
+    words = q.casefold()
+    found = Q(workflow__in=[workflow for workflow, head in HEADS.items() if words in head.casefold()])
+    for step in STEP_FIELDS:
+        if words in step:
+            found |= Q(operations__contains=[{"id": step}])
+    return found
 
 
 FILLERS: dict[str, Callable[[list[UUID]], dict[UUID, Row]]] = {

@@ -64,6 +64,10 @@ class SearchForm(FilterForm):
         }
         return {name: value for name, value in scope.items() if value}
 
+    def of_documents(self) -> bool:
+        """Whether a condition is set that only passages of documents can meet."""
+        return bool({"collection", "type", "folder", "document", "mode"} & self.chosen().keys())
+
     def chosen_mode(self) -> str:
         return self.cleaned_data.get("mode") or HYBRID
 

@@ -264,7 +264,7 @@ def test_once_begun_the_budget_is_fixed(staff, client):
 
 def test_every_kind_has_a_shape_in_script_style_and_legend(settings):
     static = settings.BASE_DIR / "osii/static/osii"
-    script, style = (static / "graph.js").read_text(), (static / "graph.css").read_text()
+    script, style = (static / "graph.js").read_text(), (static / "osii.css").read_text()
     shape = (settings.BASE_DIR / "templates/graph/shape.html").read_text()
     for kind in [*Kind.values, "chat"]:
         assert re.search(rf"^  {kind}: \"", script, re.M), kind

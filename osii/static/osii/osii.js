@@ -37,22 +37,6 @@ function initThemeToggle() {
   show();
 }
 
-// "/" goes to the page's search field.
-function initShortcuts() {
-  document.addEventListener("keydown", (event) => {
-    const typing = event.target.closest("input, textarea, select, [contenteditable]");
-    if (event.key !== "/" || typing || event.ctrlKey || event.metaKey || event.altKey) {
-      return;
-    }
-    const search = document.querySelector('[data-shortcut="/"]');
-    if (search) {
-      event.preventDefault();
-      search.focus();
-      search.select();
-    }
-  });
-}
-
 // The coverage strip is one stop of the Tab key; arrows, Home and End move inside it.
 function initRoving(root) {
   root.querySelectorAll("[data-roving]").forEach((strip) => {
@@ -82,16 +66,34 @@ function announce(text) {
   }
 }
 
+// What an element is known by when a swap has put a new one in its place.
+function sameAs(element) {
+  if (element.closest("nav.pages")) {
+    return null; // another page is read from its beginning
+  }
+  if (element.id) {
+    return `#${CSS.escape(element.id)}`;
+  }
+  for (const name of ["href", "value", "action"]) {
+    const value = element.getAttribute(name);
+    if (value) {
+      return `${element.localName}[${name}="${CSS.escape(value)}"]`;
+    }
+  }
+  return element.localName === "summary" ? "summary" : null;
+}
+
 // After a swap: tell what was found, and keep the keyboard where it was.
 function initSwaps() {
   let before = null;
   document.addEventListener("htmx:beforeSwap", (event) => {
-    const active = document.activeElement;
-    const strip = active && active.closest("[data-roving]");
+    const active = document.activeElement || document.body;
+    const strip = active.closest("[data-roving]");
     before = {
       id: event.detail.target.id,
       inside: event.detail.target.contains(active),
       at: strip ? [...strip.querySelectorAll("a")].indexOf(active) : -1,
+      same: sameAs(active),
     };
   });
   document.addEventListener("htmx:afterSettle", (event) => {
@@ -115,8 +117,11 @@ function initSwaps() {
       initRoving(target);
       stops[before.at].focus();
     } else if (!target.contains(document.activeElement)) {
-      target.setAttribute("tabindex", "-1");
-      target.focus({ preventScroll: true });
+      const again = before.same && target.querySelector(before.same);
+      if (!again) {
+        target.setAttribute("tabindex", "-1");
+      }
+      (again || target).focus({ preventScroll: true });
     }
     before = null;
   });
@@ -289,7 +294,6 @@ document.addEventListener("DOMContentLoaded", () => {
   initPickAll(document);
   initPassage();
   initOutputs();
-  initShortcuts();
   initRoving(document);
   initSwaps();
   initPolling();

@@ -1,4 +1,4 @@
-"""Searching the texts of documents."""
+"""Searching everything: chats, propositions, documents and runs by title or id, and the texts of documents."""
 
 from typing import Any
 
@@ -9,6 +9,7 @@ from extraction.models import Document
 from graphctx.embedding import EmbeddingError
 from osii.library.requests import BadRequest
 from osii.library.search import find
+from osii.web import finding
 from osii.web.access import PageRequest, staff_page
 from osii.web.listing import render_list
 from osii.web.search_forms import SearchForm
@@ -24,6 +25,14 @@ def search(request: PageRequest) -> HttpResponse:
         context["document"] = Document.objects.filter(pk=chosen).first()
     if context["asked"]:
         context |= _found(form)
+        if not form.of_documents():
+            imports = request.user.has_perm("osii.add_chatimport")
+            things = finding.find(form.cleaned_data["q"], form.cleaned_data["learner"], imports=imports)
+            context |= {
+                "things": things,
+                "by_name": sum(len(group.rows) for group in things),
+                "learner": form.cleaned_data["learner"],
+            }
     return render_list(request, "search/search_page.html", "search/search_results.html", context)
 
 
