@@ -25,6 +25,7 @@ from .views import (
     repair,
     review,
     search,
+    styleguide,
     talk,
 )
 
@@ -83,6 +84,7 @@ urlpatterns = [
     path("graph/data/", graph.graph_data, name="graph-data"),
     path("graph/chats/<uuid:chat_id>/budget/", graph.graph_budget, name="graph-budget"),
     path("search/", search.search, name="search"),
+    path("styleguide/", styleguide.styleguide, name="styleguide"),
     path("documents/", documents.documents, name="documents"),
     path("bulk/<slug:name>/", bulk.bulk, name="bulk"),
     path("documents/bulk/", documents.documents_bulk, name="documents-bulk"),

@@ -96,6 +96,19 @@ def test_the_pages_of_the_queues_are_closed_to_staff(rq_connection: object) -> N
     assert [path for path in queues if not refuses(client, path, anonymous=False)] == []
 
 
+FOR_SUPERUSERS = "/styleguide/"
+"""Nobody's data, and of no use to those who run a library."""
+
+
+@pytest.mark.django_db
+def test_the_style_page_is_for_superusers_and_for_staff_where_pages_are_developed(settings: Any) -> None:
+    client = Client()
+    client.force_login(rows.staff_user())
+    assert refuses(client, FOR_SUPERUSERS, anonymous=False)
+    settings.DEBUG = True
+    assert client.get(FOR_SUPERUSERS).status_code == 200
+
+
 @pytest.mark.django_db
 def test_a_login_takes_no_large_body(client: Client) -> None:
     found = client.post("/login/", {"username": "x" * 100_000, "password": "y"})
