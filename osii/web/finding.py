@@ -14,13 +14,13 @@ from django.db.models import Q, QuerySet
 from django.urls import reverse
 
 from coverage.models import Chat, Learner
-from extraction.models import Run
+from extraction.models import Document, Run
 from graphctx.models import Proposition
 from osii import propositions
 from osii.models import ChatImport, ProcessingRun
 
 from . import activity_list
-from .documents.listing import listed_documents
+from .documents.listing import named
 
 SHOWN = 5
 CHATS_OF_RUNS = 200
@@ -95,7 +95,8 @@ def _propositions(q: str, ids: tuple[UUID, UUID] | None, learner: Learner | None
 
 
 def _documents(q: str, learner: Learner | None) -> Things:
-    rows = list(listed_documents(q=q, learner=learner).select_related("learner")[: SHOWN + 1])
+    found = Document.objects.filter(_of(learner), pk__in=named(q)).order_by("-added_at", "file_id")
+    rows = list(found.select_related("learner")[: SHOWN + 1])
     return _things("Documents", "file-earmark-text", "document_found", rows, "documents", q, learner)
 
 
@@ -109,4 +110,4 @@ def _runs(q: str, ids: tuple[UUID, UUID] | None, learner: Learner | None, *, imp
     if imports:
         name = {"learner": learner.name} if learner else {}
         kinds[activity_list.IMPORT] = ChatImport.objects.filter(Q(files__icontains=q) | _by_id(ids), **name)
-    return Things("Runs", "clock-history", "search/run_found.html", activity_list.merged(kinds, 0, SHOWN))
+    return Things("Runs", "clock-history", "search/run_found.html", activity_list.newest(kinds, SHOWN))

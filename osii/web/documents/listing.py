@@ -44,7 +44,7 @@ def type_name(mime: str) -> str:
     return next((shown for shown, known in TYPES.values() if mime in known), mime)
 
 
-def _named(q: str) -> QuerySet[Any]:
+def named(q: str) -> QuerySet[Any]:
     """Ids of documents with this in their name or path, or at the start of their id: each asked of an index of its own, which
     one condition with OR could not be.
     """
@@ -117,7 +117,7 @@ class DocumentFilter(ListFilter):
     )
 
     def search(self, rows: QuerySet[Document], name: str, value: str) -> QuerySet[Document]:
-        return rows.filter(pk__in=_named(value))
+        return rows.filter(pk__in=named(value))
 
 
 def with_columns(documents: Sequence[Document]) -> list[Document]:
