@@ -1,6 +1,7 @@
 """What deploy/ holds names commands, modules and settings that exist; production settings pass Django's own check."""
 
 import configparser
+import json
 import os
 import re
 import shutil
@@ -82,6 +83,56 @@ def test_systemd_finds_nothing_wrong(tmp_path: Path) -> None:
     )
     ours = [line for line in done.stderr.splitlines() if "osii" in line]
     assert ours == []
+
+
+@pytest.mark.parametrize("path", [path for path in UNITS if path.suffix == ".service"], ids=lambda path: path.name)
+def test_a_unit_may_do_little_but_cut_extractors_off(path: Path) -> None:
+    service = unit(path)["Service"]
+    assert service["CapabilityBoundingSet"] == ""
+    assert service["ProtectSystem"] == "strict"
+    if path.name.startswith(("osii-work", "osii-web")):  # what extraction.documents.containment asks the kernel for
+        assert {"user", "net", "pid"} <= set(service["RestrictNamespaces"].split())
+    if shutil.which("systemd-analyze") is not None:
+        command = ["systemd-analyze", "security", "--offline=yes", "--no-pager", "--threshold=50", str(path)]
+        done = subprocess.run(command, check=False, capture_output=True, text=True)
+        assert done.returncode == 0, done.stdout[-200:]
+
+
+SERVICE_KEYS = {
+    *("build", "cap_drop", "command", "depends_on", "deploy", "entrypoint", "env_file", "environment", "healthcheck"),
+    *("image", "init", "networks", "ports", "read_only", "restart", "security_opt", "stop_grace_period", "tmpfs"),
+    *("user", "volumes"),
+}
+
+
+def test_compose_says_nothing_that_compose_does_not_know() -> None:
+    assert {name for name in COMPOSE if not name.startswith("x-")} == {"services", "volumes"}
+    for name, service in COMPOSE["services"].items():
+        assert set(service) <= SERVICE_KEYS, name
+        assert "build" in service or re.fullmatch(r"[\w./-]+:[\w.-]+", service["image"]), (
+            name
+        )  # a version, never the latest
+        assert ":latest" not in service.get("image", "")
+        assert service["restart"] in {"unless-stopped", "no"}, name
+        assert {"condition"} == {key for need in service.get("depends_on", {}).values() for key in need} | {"condition"}
+        assert set(service.get("healthcheck", {})) <= {"test", "interval", "timeout", "retries", "start_period"}, name
+    ours = [service for service in COMPOSE["services"].values() if "build" in service]
+    assert all(service["read_only"] and service["cap_drop"] == ["ALL"] for service in ours)
+
+
+def test_the_image_is_of_a_named_version_without_root_and_without_secrets() -> None:
+    lines = (DEPLOY / "Dockerfile").read_text().splitlines()
+    (base,) = [line.split()[1] for line in lines if line.startswith("FROM ")]
+    assert re.fullmatch(r"python:3\.\d+-slim-\w+", base)
+    told = [line.split(maxsplit=1) for line in lines if re.match(r"[A-Z]+ ", line)]
+    users = [value for word, value in told if word == "USER"]
+    assert users
+    assert users[-1] not in {"root", "0"}
+    assert told.index(["USER", users[-1]]) > max(place for place, (word, _value) in enumerate(told) if word == "RUN")
+    assert all("--no-cache-dir" in value for word, value in told if word == "RUN" and "pip install" in value)
+    check_command(json.loads(told[-1][1]))
+    ignored = (settings.BASE_DIR / ".dockerignore").read_text().splitlines()
+    assert {".git", ".venv", "var", "deploy/*.env"} <= set(ignored)
 
 
 def test_compose_runs_every_program_once_the_tables_are_there() -> None:
