@@ -26,8 +26,9 @@ from rq import Worker
 
 from coverage.models import ChatSummary
 from extraction.models import Batch, ExtractionVersion, ModelUse, Run
+from graphctx.models import Steer
 from osii.care import backups
-from osii.models import ProcessingItem
+from osii.models import ChatImport, ProcessingItem, ProcessingStep
 
 HOUR, DAY = timedelta(hours=1), timedelta(days=1)
 KEPT_SECONDS = 5.0
@@ -178,9 +179,31 @@ def _failures() -> Family:
         code = error.partition(":")[0]
         key = ("extraction", code if code.isidentifier() and len(code) <= 40 else "other")
         counted[key] = counted.get(key, 0) + 1
+    for what, found in (
+        ("processing", _failed_steps(since)),
+        ("steer", _failed_steers(since)),
+        ("import", _failed_imports(since)),
+    ):
+        counted |= {(what, reason): count for reason, count in found}
     for (what, reason), count in sorted(counted.items()):
         family.add_metric([what, reason], count)
     return family
+
+
+def _failed_steps(since: datetime) -> Iterable[tuple[str, int]]:
+    """By step; the reasons of extractions are told by themselves."""
+    bad = ProcessingStep.objects.filter(finished_at__gt=since, status=ProcessingStep.Status.FAILED)
+    return bad.order_by().values_list("step").annotate(count=Count("pk"))
+
+
+def _failed_steers(since: datetime) -> Iterable[tuple[str, int]]:
+    count = Steer.objects.filter(status=Steer.Status.FAILED, created_at__gt=since).count()
+    return [("not_prepared", count)] if count else []
+
+
+def _failed_imports(since: datetime) -> Iterable[tuple[str, int]]:
+    count = ChatImport.objects.filter(status=ChatImport.Status.FAILED, finished_at__gt=since).count()
+    return [("failed", count)] if count else []
 
 
 def _models() -> Iterable[Family]:

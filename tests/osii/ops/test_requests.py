@@ -1,8 +1,10 @@
 """Probes, metrics, request ids, limits and the record of what staff did: as a load balancer, Prometheus and a guesser see them."""
 
 import re
+from datetime import timedelta
 from types import SimpleNamespace
 from typing import Any
+from uuid import uuid4
 
 import pytest
 from django.contrib.auth.models import User
@@ -10,7 +12,8 @@ from django.db import DatabaseError, transaction
 from django.test import Client, RequestFactory
 from django.urls import reverse
 
-from osii.models import StaffAction
+from graphctx.models import Steer
+from osii.models import ChatImport, ProcessingItem, ProcessingRun, ProcessingStep, StaffAction
 from osii.ops import metrics, probes
 from osii.ops.limits import limits
 from osii.ops.requests import address_of
@@ -73,6 +76,26 @@ def test_metrics_tell_of_queues_tokens_batches_and_failures(client: Client, rq_c
     assert found['osii_failures_last_hour{of="batch",reason="too_long"}'] == 1
     assert found["osii_batches_parked"] == 1
     assert 'osii_batch_seconds{quantile="0.95"}' in found
+
+
+@pytest.mark.django_db
+def test_failures_of_every_kind_are_told_by_reason(rq_connection: Any) -> None:
+    now = rows.timezone.now()
+    run = ProcessingRun.objects.create(actor="staff", status="running", started_at=now)
+    for position, ago in enumerate((timedelta(0), timedelta(0), timedelta(hours=2)), 1):
+        item = ProcessingItem.objects.create(run=run, position=position, path=f"/{position}.md", steps=["chunks"])
+        ProcessingStep.objects.create(
+            item=item, step="chunks", status="failed", error="x", attempt=1, finished_at=now - ago
+        )
+    Steer.objects.create(id=uuid4(), chat=rows.chat(), budget=1024, status="failed", reason="no model")
+    ChatImport.objects.create(status="failed", error="no room", finished_at=now)
+    told = metrics.page.text().decode()
+    found = {key: value for key, value in samples(told).items() if key.startswith("osii_failures")}
+    assert found == {
+        'osii_failures_last_hour{of="processing",reason="chunks"}': 2,
+        'osii_failures_last_hour{of="steer",reason="not_prepared"}': 1,
+        'osii_failures_last_hour{of="import",reason="failed"}': 1,
+    }
 
 
 @pytest.mark.django_db
