@@ -193,6 +193,8 @@ def nav_item(context: template.Context, name: str, icon_name: str, label: str) -
     """One entry of the main navigation, marked when the page belongs to it."""
     match = context["request"].resolver_match if "request" in context else None
     here = (match.url_name or "") if match and not match.namespace else ""
+    if match and here == "bulk":  # of a list
+        here = match.kwargs["name"]
     return {
         "name": name,
         "icon_name": icon_name,

@@ -36,7 +36,7 @@ class Action:
     """One thing to do with rows. Doing it twice does nothing the second time.
 
     ``effect`` is said before it is done; ``do`` takes the keys and returns sentences on what came of it. ``permission``
-    is "app.codename". ``reason`` labels a field that must be filled in.
+    is "app.codename". ``reason`` labels a field that must be filled in, ``counts`` says in numbers what the effect is on these keys.
     """
 
     name: str
@@ -47,6 +47,7 @@ class Action:
     do: Callable[[Sequence[Key], Doer], list[str]]
     reason: str = ""
     danger: bool = False
+    counts: Callable[[Sequence[Key]], str] = lambda _: ""
 
     def allowed(self, user: AbstractBaseUser) -> bool:
         return user.has_perm(self.permission)

@@ -6,7 +6,8 @@ from typing import Any
 from uuid import UUID
 
 from django.db import transaction
-from django.db.models import QuerySet
+from django.db.models import Count, Q, QuerySet, Sum
+from django.db.models.functions import Coalesce
 from django.http import QueryDict
 
 from coverage import summaries
@@ -16,9 +17,11 @@ from extraction import backfill, resolving, services
 from extraction.documents.errors import DocumentError
 from extraction.documents.ids import is_file_id
 from extraction.documents.services import remove_document
-from extraction.models import Batch, Candidate, Document, Run
+from extraction.erasure import foreseen
+from extraction.models import Batch, Candidate, Document, ExtractionVersion, Run
 from graphctx import forgetting
 from graphctx.models import Proposition
+from osii.models import Output
 
 from . import review
 from .activity_bulk import ACTIVITY
@@ -38,6 +41,32 @@ def _extract(mode: str) -> Callable[[Sequence[Key], Doer], list[str]]:
         return [f"{counted(made, 'run')} requested.{more}{left}"]
 
     return do
+
+
+def _to_read(keys: Sequence[Key]) -> str:
+    rows = summaries.listed()[0].filter(chat__in=keys, uncovered_tokens__gt=0)
+    found = rows.aggregate(chats=Count("pk"), tokens=Coalesce(Sum("uncovered_tokens"), 0))
+    return f"{counted(found['chats'], 'chat')} of these with {counted(found['tokens'], 'uncovered token')}."
+
+
+def _parked(keys: Sequence[Key]) -> str:
+    rows = Batch.objects.filter(chat__in=keys, status=Batch.Status.PARKED)
+    found = rows.aggregate(batches=Count("pk"), tokens=Coalesce(Sum("tokens"), 0))
+    return f"{counted(found['batches'], 'parked batch', 'parked batches')} with {counted(found['tokens'], 'token')}."
+
+
+def _active(keys: Sequence[Key]) -> str:
+    return f"{counted(Run.objects.filter(chat__in=keys, status__in=Run.ACTIVE).count(), 'active run')}."
+
+
+def _lost(keys: Sequence[Key]) -> str:
+    versions = ExtractionVersion.objects.filter(document__in=keys).count()
+    outputs = Output.objects.filter(document__in=keys).count()
+    instances, fate = foreseen(Q(document_id__in=keys))
+    return (
+        f"{counted(versions, 'version')} of text, {counted(outputs, 'output')}, "
+        f"{counted(instances, 'piece', 'pieces')} of evidence, and {counted(fate.removed, 'proposition')} that stand on nothing else."
+    )
 
 
 def _retry_parked(keys: Sequence[Key], _: Doer) -> list[str]:
@@ -127,7 +156,7 @@ CHATS = Bulk(
         Action(
             "rest", "Extract the rest", "play-fill", "extraction.add_run",
             "A run is requested for each that has uncovered tokens; it reads all of them. What is covered is not read again.",
-            _extract(Run.Mode.REST),
+            _extract(Run.Mode.REST), counts=_to_read,
         ),
         Action(
             "due", "Extract what is due", "bookmark-check", "extraction.add_run",
@@ -136,10 +165,12 @@ CHATS = Bulk(
         Action(
             "parked", "Retry what is parked", "arrow-clockwise", "extraction.change_batch",
             "Their parked batches are read again, and what else is uncovered in these chats with them.", _retry_parked,
+            counts=_parked,
         ),
         Action(
             "abort", "Abort", "stop-circle", "extraction.change_run",
             "Their active runs stop. Batches that ended are kept; those in flight are not.", _abort, danger=True,
+            counts=_active,
         ),
     ),
     _titles(Chat.objects.all(), "title", "Untitled chat"),
@@ -200,6 +231,7 @@ DOCUMENTS = Bulk(
             "Their kept files, all versions of their text, what was made of these, and the propositions that stand on nothing "
             "else go for good. The files that were added stay where they are. This cannot be undone.",
             _remove_documents, reason="Why (kept in the record)", danger=True,
+            counts=_lost,
         ),
     ),
     _titles(Document.objects.all(), "filename"),

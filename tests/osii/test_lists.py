@@ -45,17 +45,17 @@ def titles(client: Client, name: str, **query: Any) -> list[str]:
 
 def ask(client: Client, name: str, action: str, *picked: Any, **more: Any) -> Any:
     field = bulk_actions.LISTS[name].field
-    return client.post(reverse("bulk", args=[name]), {"action": action, field: picked, **more})
+    return client.post(reverse("bulk", args=[name, action]), {field: picked, **more})
 
 
 def act(client: Client, name: str, action: str, *picked: Any, **more: Any) -> str:
     """Confirm as the page that was asked shows it; what is said after it."""
     page = ask(client, name, action, *picked, **more)
     assert page.status_code == 200
-    kept = dict(re.findall(r'<input type="hidden" name="(action|count|filters|everything)" value="([^"]*)"', page.text))
+    kept = dict(re.findall(r'<input type="hidden" name="(count|filters|everything)" value="([^"]*)"', page.text))
     field = bulk_actions.LISTS[name].field
     fields = {**kept, field: re.findall(rf'name="{field}" value="([^"]*)"', page.text), **more, "confirmed": "1"}
-    return client.post(reverse("bulk", args=[name]), fields, follow=True).text
+    return client.post(reverse("bulk", args=[name, action]), fields, follow=True).text
 
 
 # --- Columns and filters ------------------------------------------------------------------------------------------------
@@ -147,6 +147,7 @@ def test_the_rest_of_chosen_chats_is_extracted_once_and_only_when_confirmed(boss
     page = ask(boss, "chats", "rest", one.pk, read.pk, "nonsense")
     assert "A run is requested for each" in page.text
     assert "Extract the rest: 2 chats?" in page.text
+    assert "1 chat of these with 80 uncovered tokens." in page.text
     assert not Run.objects.filter(status="queued").exists()
     assert "1 run requested. 1 chat had nothing to read." in act(boss, "chats", "rest", one.pk, read.pk)
     assert "0 runs requested. 1 more were active already." in act(boss, "chats", "rest", one.pk)
@@ -167,7 +168,7 @@ def test_parked_batches_of_chosen_chats_are_retried(boss):
 def test_a_wrong_filter_chooses_nothing_and_a_changed_list_asks_again(boss):
     rows.chat(title="one")
     said = boss.post(
-        reverse("bulk", args=["chats"]), {"action": "rest", "everything": "1", "filters": "state=asleep"}, follow=True
+        reverse("bulk", args=["chats", "rest"]), {"everything": "1", "filters": "state=asleep"}, follow=True
     )
     assert "No chat is chosen" in said.text
     rows.chat(title="two")
@@ -194,7 +195,7 @@ def test_a_bulk_action_needs_its_permission_and_is_offered_to_nobody_else(client
     assert "Extract the rest…" not in html
     assert ask(client, "chats", "rest", chat.pk).status_code == 403
     assert ask(client, "review", "accept", chat.pk).status_code == 403
-    assert client.post(reverse("bulk", args=["graph"]), {"action": "rest"}).status_code == 404
+    assert client.post(reverse("bulk", args=["graph", "rest"])).status_code == 404
     client.force_login(rows.staff_user(username="viewer"))
     assert 'name="pick"' not in client.get("/chats/").text
 

@@ -18,27 +18,24 @@ REASON_CHARACTERS = 500
 
 @require_POST
 @staff_page
-def bulk(request: PageRequest, name: str) -> HttpResponse:
+def bulk(request: PageRequest, name: str, action: str) -> HttpResponse:
     """The page that names the effect; with ``confirmed``, the action, if as many rows are chosen as that page named."""
-    if name not in LISTS:
+    rows = LISTS.get(name)
+    chosen = rows and rows.action(action)
+    if rows is None or chosen is None:
         raise Http404
-    rows = LISTS[name]
-    action = rows.action(request.POST.get("action", ""))
-    if action is None:
-        messages.error(request, "Nothing was changed: choose what to do.")
-        return _back(request, rows)
-    if not action.allowed(request.user):
-        raise PermissionDenied(f"This needs the permission {action.permission or 'to change what is chosen'}.")
+    if not chosen.allowed(request.user):
+        raise PermissionDenied(f"This needs the permission {chosen.permission or 'to change what is chosen'}.")
     keys = rows.keys(request.POST)
     if not keys:
         messages.error(request, f"No {rows.nouns[0]} is chosen: tick some, or all that the filters let through.")
         return _back(request, rows)
     if "confirmed" not in request.POST:
-        return _ask(request, rows, action, keys)
-    if problem := _problem(request, action, keys):
-        return _ask(request, rows, action, keys, problem)
+        return _ask(request, rows, chosen, keys)
+    if problem := _problem(request, chosen, keys):
+        return _ask(request, rows, chosen, keys, problem)
     reason = request.POST.get("reason", "").strip()
-    for said in action.do(keys[: rows.most], Doer(request.user, reason)):
+    for said in chosen.do(keys[: rows.most], Doer(request.user, reason)):
         messages.success(request, said)
     return _back(request, rows)
 
@@ -65,6 +62,7 @@ def _ask(request: PageRequest, rows: Bulk, action: Action, keys: list, problem: 
         "action": action,
         "what": counted(len(now), *rows.nouns),
         "more": len(keys) > rows.most,
+        "counts": action.counts(now),
         "named": rows.named(now[:NAMED]),
         "unnamed": max(0, len(now) - NAMED),
         "count": len(keys),
