@@ -4,9 +4,12 @@ Whoever erases a learner cannot reach into other processes. Each looks every hal
 an erasure since it looked last, and then drops all its matrices and remembered texts; they are read anew when needed.
 """
 
+import fnmatch
 import logging
+import re
 import threading
 import time
+import urllib.parse
 
 from django.db import DatabaseError, InterfaceError
 
@@ -54,6 +57,10 @@ def forget() -> None:
     scan.cache.clear()
     for remembered in TEXTS:
         remembered.cache_clear()
+    # Addresses hold what was searched for, patterns the names of files.
+    urllib.parse.clear_cache()
+    fnmatch._compile_pattern.cache_clear()
+    re.purge()
 
 
 watch = Watch()

@@ -1,13 +1,16 @@
 """A learner's data goes out whole and readable, and goes for good: no table, file or key holds a word of it."""
 
 import csv
+import fnmatch
 import io
 import json
+import re
 import zipfile
 from collections.abc import Iterator
 from datetime import timedelta
 from pathlib import Path
 from typing import Any
+from urllib.parse import urlsplit
 
 import pytest
 from django.contrib.admin.models import LogEntry
@@ -156,6 +159,26 @@ def test_another_process_forgets_what_was_erased_here(ada: Learner, monkeypatch:
     with pytest.raises(CommandError, match=f"import {active.pk}"):
         call_command("erase_learner", ada.name, "--yes")
     assert Chat.objects.filter(learner=ada).exists()
+
+
+REMEMBERS_NO_TEXT = {"_badge", "cues_for", "instructions", "context_frame"}
+"""Caches whose arguments are words of ours."""
+
+
+def test_no_cache_of_texts_is_left_out_when_a_process_forgets(settings: Any) -> None:
+    remembering = re.compile(r"^ *@(?:functools\.)?(?:lru_)?cache(?:\([^)]*\))?\n *def (\w+)\(\s*[^)\s]", re.MULTILINE)
+    found = {
+        name
+        for package in ("coverage", "graphctx", "extraction", "osii")
+        for path in (settings.BASE_DIR / package).rglob("*.py")
+        for name in remembering.findall(path.read_text())
+    }
+    assert found == {cached.__name__ for cached in memory.TEXTS} | REMEMBERS_NO_TEXT
+    urlsplit(f"/propositions/?q={SECRET}")
+    fnmatch.fnmatch("notes.md", f"*{SECRET}*")
+    memory.forget()
+    assert urlsplit.cache_info().currsize == fnmatch._compile_pattern.cache_info().currsize == 0
+    assert all(cached.cache_info().currsize == 0 for cached in memory.TEXTS)
 
 
 def test_an_export_is_whole_and_its_chats_can_be_imported_again(ada: Learner, tmp_path: Path) -> None:
