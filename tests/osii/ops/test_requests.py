@@ -12,6 +12,7 @@ from django.db import DatabaseError, transaction
 from django.test import Client, RequestFactory
 from django.urls import reverse
 
+from coverage.models import ChatSummary
 from graphctx.models import Steer
 from osii.models import ChatImport, ProcessingItem, ProcessingRun, ProcessingStep, StaffAction
 from osii.ops import metrics, probes
@@ -62,6 +63,7 @@ def samples(text: str) -> dict[str, float]:
 @pytest.mark.django_db
 def test_metrics_tell_of_queues_tokens_batches_and_failures(client: Client, rq_connection: Any) -> None:
     chat = rows.chat(4, tokens=20)
+    assert ChatSummary.objects.filter(chat=chat, fresh=False).exists()  # nobody has looked at it yet
     rows.batch(chat, positions=range(1, 3), finished_at=rows.timezone.now())
     rows.batch(
         chat, "parked", positions=range(3, 5), finished_at=rows.timezone.now(), run=rows.run(chat, "failed"),
@@ -70,7 +72,7 @@ def test_metrics_tell_of_queues_tokens_batches_and_failures(client: Client, rq_c
     rows.run(chat, "queued")
     found = samples(client.get("/metrics").content.decode())
     assert found['osii_part_up{part="database"}'] == found['osii_part_up{part="redis"}'] == 1
-    assert found["osii_tokens"] >= found["osii_uncovered_tokens"] >= 0
+    assert (found["osii_tokens"], found["osii_uncovered_tokens"], found["osii_chats_not_counted"]) == (80, 40, 0)
     assert found['osii_queue_jobs{queue="chats"}'] == 0
     assert found['osii_runs{status="queued"}'] == 1
     assert found['osii_failures_last_hour{of="batch",reason="too_long"}'] == 1
