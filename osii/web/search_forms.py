@@ -65,8 +65,9 @@ class SearchForm(FilterForm):
         return {name: value for name, value in scope.items() if value}
 
     def of_documents(self) -> bool:
-        """Whether a condition is set that only passages of documents can meet."""
-        return bool({"collection", "type", "folder", "document", "mode"} & self.chosen().keys())
+        """Whether a condition is set that only passages of documents can meet; titles have words, and no meaning to compare."""
+        narrowed = {"collection", "type", "folder", "document"} & self.chosen().keys()
+        return bool(narrowed) or self.chosen_mode() == SEMANTIC
 
     def chosen_mode(self) -> str:
         return self.cleaned_data.get("mode") or HYBRID
