@@ -38,7 +38,7 @@ def addresses(transactional_db) -> dict[str, str]:
     tabs = ("text", "source", "extractions", "outputs", "propositions", "lineage")
     names = (
         *("home", "chats", "activity", "intake", "intake-process", "imports", "review", "propositions"),
-        *("context", "graph", "search", "documents", "collections", "talk", "dock"),
+        *("context", "graph", "search", "documents", "collections", "talk", "dock", "styleguide"),
     )
     return {
         **{name: reverse(name) for name in names},
