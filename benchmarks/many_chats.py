@@ -16,6 +16,7 @@ from coverage.models import Chat, Learner, Message
 from extraction.models import Batch, Run
 
 from .measure import spread
+from .processor import processor_note
 from .result import Result, Target
 from .scratch import analyze
 
@@ -145,7 +146,8 @@ def _page(client: Client, name: str, url: str, target: float) -> Result:
     times = [first] if first > 5 else [_seconds(client, url) for _ in range(ROUNDS)]
     return Result(
         "chats", f"{name}: {url}", "ms", **spread([1000 * seconds for seconds in times]),
-        target=Target(target), notes=_plans(statements),
+        target=Target(target),
+        notes=(*_plans(statements), processor_note(name, lambda: _seconds(client, url))),
     )  # fmt: skip
 
 
