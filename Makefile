@@ -24,9 +24,10 @@ run: $(READY) ## serve the dashboard on 127.0.0.1:8000, with workers; Ctrl-C sto
 test: $(READY) ## run the tests
 	@$(RUN) -m pytest -n auto $(ARGS)
 
-lint: $(READY) ## check style, formatting, import direction, migrations, and the packages' licences and advisories
+lint: $(READY) ## check style, formatting, types, templates, import direction, migrations, and the packages' licences and advisories
 	@$(RUN) -m ruff check .
 	@$(RUN) -m ruff format --check .
+	@$(RUN) -m mypy
 	@$(RUN) -c 'from importlinter.cli import lint_imports_command as lint; lint()'
 	@$(RUN) -W 'ignore:Got an error checking' manage.py makemigrations --check --dry-run
 	@$(RUN) -m pip check

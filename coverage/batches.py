@@ -7,13 +7,15 @@ from typing import Protocol, TypeVar
 class Sized(Protocol):
     """A message's size in tokens."""
 
-    tokens: int
+    @property
+    def tokens(self) -> int: ...
 
 
 class Readable(Sized, Protocol):
     """What batching needs besides: whether the message may be read now."""
 
-    extractable: bool
+    @property
+    def extractable(self) -> bool: ...
 
 
 R = TypeVar("R", bound=Readable)

@@ -16,7 +16,7 @@ def copy_rows(rows: Sequence[Model]) -> None:
         return
     meta = rows[0]._meta
     fields = [field for field in meta.concrete_fields if not field.primary_key]
-    columns = ", ".join(connection.ops.quote_name(field.column) for field in fields)
+    columns = ", ".join(connection.ops.quote_name(str(field.column)) for field in fields)
     with connection.cursor() as cursor, connection.wrap_database_errors:
         statement = f"COPY {connection.ops.quote_name(meta.db_table)} ({columns}) FROM STDIN"
         with cursor.copy(statement) as copy:

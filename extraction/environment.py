@@ -73,7 +73,7 @@ def readable(content: dict[str, Any]) -> dict[str, Any]:
     if content.get("covering") == COVERING:
         return content
     told = content["chat"]
-    plain = {name: scrub(told[name]) for name in ("title", "topic")}
+    plain: dict[str, Any] = {name: scrub(told[name]) for name in ("title", "topic")}
     plain["documents"] = [scrub(str(name)) for name in told["documents"]]
     plain["settings"] = {name: scrub(str(value)) for name, value in told.get("settings", {}).items()}
     by_message = groupby(content["evidence"], key=lambda entry: entry["message_id"])

@@ -6,7 +6,9 @@ Times are the database's: the clocks of several machines may differ.
 import os
 import platform
 import uuid
+from collections.abc import Mapping
 from datetime import timedelta
+from typing import Any
 from uuid import UUID
 
 from django.conf import settings
@@ -87,7 +89,7 @@ class Lease(Heartbeat):
         """Inside a transaction: lock the run and prove that this attempt still holds it (see ``limit_silence``)."""
         limit_silence()
         run = Run.objects.select_for_update(no_key=True).filter(pk=self._run_id).first()
-        row = run and {
+        row: Mapping[str, Any] | None = run and {
             "attempt_token": run.attempt_token,
             "status": run.status,
             "abort_requested_at": run.abort_requested_at,
@@ -96,7 +98,7 @@ class Lease(Heartbeat):
         assert run is not None
         return run
 
-    def _judge(self, row: dict[str, object] | None) -> None:
+    def _judge(self, row: Mapping[str, Any] | None) -> None:
         if row is None or row["attempt_token"] != self._token or row["status"] != Run.Status.RUNNING:
             raise LeaseLost(f"run {self._run_id} is no longer ours")
         if row["abort_requested_at"] is not None:

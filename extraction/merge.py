@@ -79,7 +79,7 @@ def prepare(learner_id: UUID, claims: Sequence[Claim], auditor: str | None = Non
 
 
 def checkpoint(
-    batch: Batch, staging: BatchStaging, refusals: int, usage: Mapping[str, int], guard: Callable[[], None]
+    batch: Batch, staging: BatchStaging, refusals: int, usage: Mapping[str, int], guard: Callable[[], object]
 ) -> Counter[str]:
     """Merge (or leave to review), resolve, cover and close the batch in one transaction; returns outcomes counted.
 

@@ -7,8 +7,9 @@ stay right. Samples from documentation, hashes and identifiers are left alone.
 
 import re
 from bisect import bisect_right
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from functools import cache
+from typing import Any
 
 import redact_secret
 
@@ -111,7 +112,7 @@ def _known_formats(text: str) -> Iterator[tuple[int, int]]:
 
 
 @cache
-def _scanner():
+def _scanner() -> Callable[..., Any]:
     redact_secret.initialize()
     return redact_secret.scan
 

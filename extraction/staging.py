@@ -84,8 +84,10 @@ class StagingRecord:
 class Staging(Protocol):
     """Where the tools put records."""
 
-    count: int
     finished: bool
+
+    @property
+    def count(self) -> int: ...
 
     def holds(self, record: StagingRecord) -> bool: ...
 

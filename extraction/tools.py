@@ -8,7 +8,7 @@ import hashlib
 import unicodedata
 from collections import Counter
 from collections.abc import Callable
-from typing import Any
+from typing import Any, NoReturn
 
 from graphctx.models import Kind, Level
 
@@ -192,7 +192,7 @@ class ExploreTools:
 
     # --- checks --------------------------------------------------------------------------------------------------
 
-    def _refuse(self, message: str) -> None:
+    def _refuse(self, message: str) -> NoReturn:
         self.refusals += 1
         raise ToolRefused(message)
 

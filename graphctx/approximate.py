@@ -6,6 +6,7 @@ until enough has passed them.
 
 import threading
 import time
+from typing import Any
 from uuid import UUID
 
 import numpy as np
@@ -52,7 +53,7 @@ def applies(space: EmbeddingSpace, learner_id: UUID) -> bool:
         at, known = _known.get(key, (-np.inf, False))
     if time.monotonic() - at < KNOWN_SECONDS:
         return known
-    values = {
+    values: dict[str, Any] = {
         "index": index_name(space), "space": space.pk, "learner": learner_id,
         "most": settings.OSII_GRAPH_EXACT_VECTORS,
     }  # fmt: skip
@@ -77,7 +78,7 @@ def nearest(space: EmbeddingSpace, learner_id: UUID, query: np.ndarray, k: int) 
     looked_at = min(max(2 * k, LEAST_LOOKED_AT), MOST_LOOKED_AT)
     # As a literal: the planner takes a partial index only for a condition that it can compare with the index's own.
     statement = NEAREST.format(dimension=space.dimension, space=space.pk)
-    values = {"query": "[" + ",".join(map(repr, query.tolist())) + "]", "learner": learner_id, "k": k}
+    values: dict[str, Any] = {"query": "[" + ",".join(map(repr, query.tolist())) + "]", "learner": learner_id, "k": k}
     with transaction.atomic(), connection.cursor() as cursor:
         cursor.execute(
             "SELECT set_config('hnsw.iterative_scan', 'strict_order', true), set_config('hnsw.ef_search', %s, true), "

@@ -86,7 +86,8 @@ def heads(ids: Collection[UUID]) -> dict[UUID, tuple[UUID, object]]:
 
 def below(ids: Collection[UUID]) -> set[UUID]:
     """All that these propositions supersede, directly or in turn: who erases them refreshes those afterwards."""
-    found, edge = set(), set(ids)
+    found: set[UUID] = set()
+    edge = set(ids)
     while edge:
         links = Link.objects.filter(source__in=edge, type=Link.Type.SUPERSEDES, withdrawn_at__isnull=True)
         edge = set(links.values_list("target", flat=True)) - found

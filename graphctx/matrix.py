@@ -27,7 +27,8 @@ class Storage:
         self._lock = threading.Lock()
         self.ids = _roomy(ids, room)
         self.rows = _roomy(rows, room)
-        self.codes = self.scales = None
+        self.codes: np.ndarray | None = None
+        self.scales: np.ndarray | None = None
         self.rest = self.length = 0.0
         if codes is not None:
             self.codes, self.scales = _roomy(codes.codes, room), _roomy(codes.scales, room)
@@ -54,21 +55,21 @@ class Storage:
 
     def view(self, count: int) -> Codes | None:
         """The codes of the first ``count`` rows, where there are enough to make it worth it."""
-        if self.codes is None or count < QUANTISE_FROM:
+        if self.codes is None or self.scales is None or count < QUANTISE_FROM:
             return None
         return Codes(self.codes[:count], self.scales[:count], self.rest, self.length)
 
     def _quantise(self, after: int) -> None:
         if self.filled < QUANTISE_FROM:
             return
-        if self.codes is None:
+        if self.codes is None or self.scales is None:
             after = 0
-            self.scales = np.empty(len(self.ids), dtype=np.float32)
             codes = np.empty(self.rows.shape, dtype=np.int8)
+            scales = self.scales = np.empty(len(self.ids), dtype=np.float32)
         else:
-            codes = self.codes
+            codes, scales = self.codes, self.scales
         made = quantise(self.rows[after : self.filled])
-        codes[after : self.filled], self.scales[after : self.filled] = made.codes, made.scales
+        codes[after : self.filled], scales[after : self.filled] = made.codes, made.scales
         # The bounds rise before a matrix with these rows is there.
         self.rest, self.length = max(self.rest, made.rest), max(self.length, made.length)
         self.codes = codes
@@ -141,7 +142,7 @@ class Matrix:
         wanted = np.frombuffer(b"".join(key.bytes for key in ids), dtype=ID)
         # By the first half of the id, then by the whole: two looks at fewer bytes than one at all.
         alike = np.isin(_first_halves(self.ids), _first_halves(wanted)).nonzero()[0]
-        found = {self.uuid(place): int(place) for place in alike}
+        found = {self.uuid(int(place)): int(place) for place in alike}
         return {key: found[key] for key in ids if key in found}
 
     def changed(self, seen: Seen, ids: np.ndarray, rows: np.ndarray, dead: np.ndarray) -> "Matrix":

@@ -64,8 +64,8 @@ class Command(BaseCommand):
         self.as_json = options.get("as_json", False)
         self.run(**options)
 
-    def run(self, **options: Any) -> None:
-        raise NotImplementedError
+    run: Callable[..., None]
+    """What the command does, with its options by name; each command has its own."""
 
     def result(self, data: dict, render: Callable[[dict], str | Iterable[str]]) -> None:
         """Print `data` as JSON with --json, else as the text or lines that `render(data)` returns."""
@@ -95,7 +95,11 @@ class Command(BaseCommand):
             columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn())
             with Progress(*columns, console=Console(stderr=True), transient=True) as bar:
                 task = bar.add_task(label, total=total)
-                yield lambda steps=1: bar.advance(task, steps)
+
+                def advance_bar(steps: int = 1) -> None:
+                    bar.advance(task, steps)
+
+                yield advance_bar
         else:
             done = 0
 

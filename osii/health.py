@@ -235,7 +235,7 @@ def llm() -> Finding:
     from extraction.workers import WorkerUnavailable
 
     wanted = settings.EXTRACTION_WORKER == "llm"
-    bad = "fail" if wanted else "warn"
+    bad: State = "fail" if wanted else "warn"
     try:
         choice = choose()
     except DatabaseError:

@@ -38,7 +38,7 @@ def links_of(propositions: Iterable[Proposition | UUID]) -> dict[UUID, list[Rela
         if link.source_id in found:
             found[link.source_id].append(_seen(link, link.type, link.target_id, outgoing=True))
         if link.target_id in found:
-            word = SEEN_FROM_TARGET[link.type]
+            word = SEEN_FROM_TARGET[Link.Type(link.type)]
             found[link.target_id].append(_seen(link, word, link.source_id, outgoing=False))
     return found
 

@@ -4,7 +4,7 @@ Its tools are functions of the same modules that pages and the HTTP API use, eac
 learner is the one whose token the server was given; it is looked up with every call, so a revoked token ends at once.
 """
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from typing import Annotated, Any, Literal
 from uuid import UUID
@@ -103,7 +103,7 @@ def _tools(who: Callable[[], Learner]) -> list[Callable[..., dict[str, Any]]]:
 
     def search_documents(
         query: Annotated[str, Field(min_length=1, max_length=find.MAX_CHARACTERS)],
-        mode: Literal["lexical", "semantic", "hybrid"] = find.HYBRID,
+        mode: Literal["lexical", "semantic", "hybrid"] = "hybrid",
         limit: Limit = find.RESULTS,
     ) -> dict[str, Any]:
         """Passages of the learner's documents, best first, with their page and place: by words, by meaning, or by both."""
@@ -116,7 +116,7 @@ def _tools(who: Callable[[], Learner]) -> list[Callable[..., dict[str, Any]]]:
 def _found(learner: Learner, query: str, by: str, limit: int) -> list[dict[str, Any]]:
     rows = Proposition.objects.retrievable().filter(learner=learner)
     if by == "meaning":
-        similarity = propositions.nearest(rows, learner, query, limit)
+        similarity: Mapping[UUID, float | None] = propositions.nearest(rows, learner, query, limit)
     else:
         matching = propositions.matching(rows, q=query)
         similarity = dict.fromkeys(propositions.ids_in_order(matching)[:limit])

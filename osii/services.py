@@ -72,7 +72,7 @@ def migrate_if_pending() -> int:
 
 def check_redis() -> str:
     """The Redis version that the server speaks as; raises redis.RedisError when it does not answer."""
-    with redis.Redis.from_url(settings.RQ_QUEUES["chats"]["URL"]) as client:
+    with redis.Redis.from_url(str(settings.RQ_QUEUES["chats"]["URL"])) as client:
         return client.info("server")["redis_version"]
 
 

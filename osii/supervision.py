@@ -10,6 +10,7 @@ import subprocess
 import sys
 import threading
 import time
+from collections.abc import Callable
 from pathlib import Path
 
 import psutil
@@ -76,7 +77,7 @@ class Supervisor:
 
     def __init__(self, run: Path) -> None:
         self.run = run
-        self._process: subprocess.Popen | None = None
+        self._process: subprocess.Popen[bytes]  # from `start` on
         self._family: list[psutil.Process] = []
 
     def start(self) -> None:
@@ -150,7 +151,7 @@ def keep_embedded_up(stop: threading.Event) -> threading.Thread:
     return thread
 
 
-def wait_for(listening, seconds: float, stop: threading.Event) -> bool:
+def wait_for(listening: Callable[[], bool], seconds: float, stop: threading.Event) -> bool:
     """Wait until `listening()` is true; False when it takes too long or `stop` is set."""
     deadline = time.monotonic() + seconds
     while not listening():

@@ -7,6 +7,7 @@ import secrets
 import socket
 import threading
 from collections.abc import Iterator
+from typing import Any
 
 import django_rq
 import redis
@@ -31,7 +32,7 @@ LIFE_SECONDS = 60
 class WarmWorker(SimpleWorker):
     """Runs one job at a time without forking; hard isolation comes from the child processes that jobs start."""
 
-    def __init__(self, *args, **kwargs) -> None:
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, worker_ttl=LIFE_SECONDS, **kwargs)
         self._ended = threading.Event()
 
@@ -58,7 +59,7 @@ class WarmWorker(SimpleWorker):
         finally:
             close_old_connections()
 
-    def handle_execution_ended(self, *args, **kwargs) -> None:
+    def handle_execution_ended(self, *args: Any, **kwargs: Any) -> None:
         self._ended.set()  # a later beat would write keys of a job that has been put away
         super().handle_execution_ended(*args, **kwargs)
 

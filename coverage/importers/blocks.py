@@ -135,7 +135,7 @@ def _plain_text(block: Block) -> Any:
 
 def _call(block: Block) -> Call:
     name = block.get("name") or block.get("toolName") or block.get("tool_name")
-    given = next((block[key] for key in ("input", "args", "arguments") if block.get(key) is not None), {})
+    given: Any = next((block[key] for key in ("input", "args", "arguments") if block.get(key) is not None), {})
     return Call(_text(name), json_or_text(given), _text(block.get("id") or block.get("toolCallId")))
 
 

@@ -159,7 +159,7 @@ def _is_lines(source: Source) -> bool:
     The first line decides; where it is broken, the second may show what the file was meant to be.
     """
     with source.open() as stream:
-        lines = []
+        lines: list[bytes] = []
         while len(lines) < 2 and (line := stream.readline(_FIRST_LINE)):
             if line.strip():
                 lines.append(line.removeprefix(b"\xef\xbb\xbf"))

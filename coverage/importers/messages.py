@@ -203,7 +203,7 @@ def _calls_beside(value: Mapping[str, Any]) -> Iterator[Call]:
 
 
 def _named_call(inner: Mapping[str, Any], call_id: Any) -> Call:
-    given = next((inner[name] for name in ("arguments", "args", "input") if inner.get(name) is not None), {})
+    given: Any = next((inner[name] for name in ("arguments", "args", "input") if inner.get(name) is not None), {})
     return Call(_text(inner.get("name")), blocks.json_or_text(given), _text(call_id))
 
 

@@ -13,8 +13,8 @@ from coverage.models import Chat, Learner
 from . import values
 
 MAX_ID = 200
-MAX_TITLE = Chat._meta.get_field("title").max_length
-MAX_LEARNER = Learner._meta.get_field("name").max_length
+MAX_TITLE: int = Chat._meta.get_field("title").max_length or 0
+MAX_LEARNER: int = Learner._meta.get_field("name").max_length or 0
 
 
 class Fit(IntEnum):

@@ -10,7 +10,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path, PurePath
 from shutil import copyfileobj
-from typing import BinaryIO
+from typing import Any, BinaryIO
 
 from .records import Problem
 from .streams import unpacked
@@ -116,7 +116,7 @@ class _View(io.RawIOBase):
         self._at = max(0, starts[whence] + offset)
         return self._at
 
-    def readinto(self, buffer: bytearray | memoryview) -> int:
+    def readinto(self, buffer: Any) -> int:
         piece = os.pread(self._descriptor, len(buffer), self._at)
         buffer[: len(piece)] = piece
         self._at += len(piece)

@@ -5,7 +5,7 @@ import io
 import zipfile
 import zlib
 from collections.abc import Callable
-from typing import BinaryIO
+from typing import Any, BinaryIO
 
 GZIP_MAGIC = b"\x1f\x8b"
 # Chats shrink to a tenth. What expands further than this was made to fill memory or disks; small files may.
@@ -24,6 +24,7 @@ class PackedFileError(OSError):
 
     def __init__(self, reason: str, remedy: str = "get it again, or unpack it yourself"):
         super().__init__(0, reason)
+        self.strerror: str = reason
         self.remedy = remedy
 
 
@@ -42,7 +43,7 @@ class _Inflating(io.RawIOBase):
     def tell(self) -> int:
         return self._given
 
-    def readinto(self, buffer: bytearray | memoryview) -> int:
+    def readinto(self, buffer: Any) -> int:
         try:
             # ``read`` would give nothing of a piece in whose middle the damage lies.
             piece = self._inner.read1(len(buffer))

@@ -240,8 +240,8 @@ def read(text: str) -> Reading:
     plain = _may(plain)
     names = _names(plain)
     lowered = plain.lower()
-    for pattern, instead in _REWRITES:
-        lowered = pattern.sub(instead, lowered)
+    for pattern, rewritten in _REWRITES:
+        lowered = pattern.sub(rewritten, lowered)
     tokens = tuple(_TOKEN.findall(lowered))
     reader = _Reader()
     for token in tokens:

@@ -68,7 +68,7 @@ def reactions(text: str, fallback: str) -> list[Reaction]:
 def _besides(cue: re.Pattern[str] | None, said: str, language: str) -> frozenset[str]:
     """What a doubt is about: the words of its clause after the cue, else those of the whole sentence without it."""
     match = cue.search(said) if cue is not None else None
-    if match is None:
+    if cue is None or match is None:
         return content_words(said, language)
     clause = _CLAUSE_END.split(said[match.end() :].lstrip(" ,"), maxsplit=1)[0]
     inside = content_words(match.group(), language) - content_words(" ".join(_CUE_WORDS), language)

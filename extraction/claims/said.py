@@ -180,10 +180,10 @@ class Statements:
         if judged is None and self.language == "en" and (choice := bare_choice(text)) is not None:
             judged = "decision", self._worded(f"The learner's choice: {choice}", "decision"), None
         if judged is None:
-            joined = self._with_what_it_points_at(before, sentence, text)
-            if joined is None:
+            pointing = self._with_what_it_points_at(before, sentence, text)
+            if pointing is None:
                 return None, 1
-            judged, quote, start = joined
+            judged, quote, start = pointing
         kind, claim, level = judged
         if after is not None and after.block == sentence.block:
             following = self._bare(after)

@@ -155,8 +155,9 @@ def fact_in(sentence: Sentence, before: Sentence | None, cues: Cues, language: s
     refused = why_not(claim, cues, language, bullet=sentence.bullet, named=named) is not None
     if language == "en" and (refused or worth(claim, language) < KEEP_FROM):
         whole = None if refused else claim
-        claim = next((part for part in _standing(claim, cues) if part is not None), whole)
-        refused = claim is None
+        standing = next((part for part in _standing(claim, cues) if part is not None), whole)
+        refused = standing is None
+        claim = standing or claim
     if refused:
         return None
     claim = ended(_theirs(claim) if language == "en" else claim, language)

@@ -91,7 +91,7 @@ class Bundle:
         path.parent.mkdir(parents=True, exist_ok=True)
         with path.open("xb") as file:
             file.write(data)
-        row = {"kind": kind, "id": identity, "path": f"{ARTIFACTS}/{name}", "type": type}
+        row: dict[str, Any] = {"kind": kind, "id": identity, "path": f"{ARTIFACTS}/{name}", "type": type}
         row |= {"span": _span(*span)} if span else {}
         self._row({**row, "source_origin": dict(origin), "related_ids": list(related)})
         return identity

@@ -60,7 +60,7 @@ def work(request: Mapping[str, Any], contained: Containment) -> int:
     try:
         Path(request["result"]).write_text(json.dumps(outcome), encoding="utf-8")
     except OSError as error:
-        if OS_ERRORS.get(error.errno, ("",))[0] != "disk_full":
+        if OS_ERRORS.get(error.errno or 0, ("", ""))[0] != "disk_full":
             raise
         return DISK_FULL_STATUS
     return 0

@@ -4,6 +4,7 @@ Evaluated inside the transaction that moves the primary, so a reader never sees 
 """
 
 from collections.abc import Iterator, Sequence
+from uuid import UUID
 
 from django.db.models import F
 
@@ -24,7 +25,7 @@ def stand(file_id: str, instances: Sequence[Instance]) -> list[bool]:
     return [instance.withdrawn_at is None and instance.quote in text for instance in instances]
 
 
-def learners_of(file_id: str) -> set[int]:
+def learners_of(file_id: str) -> set[UUID]:
     """Primary keys of the learners whose graphs have evidence from the document, and of its own."""
     own = Document.objects.filter(pk=file_id, learner__isnull=False).values_list("learner", flat=True)
     evidence = Instance.objects.filter(document_id=file_id).order_by()

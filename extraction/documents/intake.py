@@ -159,10 +159,11 @@ def _is_kept(store: Store, document: Document) -> bool:
 
 def _is_sound(store: Store, document: Document) -> bool:
     """The same, and they are the document's: adding a file again mends bytes that were damaged."""
-    if not _is_kept(store, document):
+    kept = store.source_path(document.pk)
+    if kept is None or not _is_kept(store, document):
         return False
     with _disk_errors(store):
-        return file_id_of(files.sha256_of(store.source_path(document.pk))) == document.pk
+        return file_id_of(files.sha256_of(kept)) == document.pk
 
 
 def _record(document: Document, source: Source) -> tuple[AddOutcome, bool]:

@@ -13,7 +13,7 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Mapping
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -86,14 +86,15 @@ def _supervise(work: Path, limits: Limits, watched: tuple[Path, ...]) -> int:
         # Before the wait: until then the group's number cannot belong to anyone else.
         with contextlib.suppress(ProcessLookupError, PermissionError):
             os.killpg(process.pid, signal.SIGKILL)
-        process.stdin.close()
+        if process.stdin is not None:
+            process.stdin.close()
         process.wait()
     _check_output(limits, watched)
     return process.returncode
 
 
 @contextlib.contextmanager
-def _ending(process: subprocess.Popen):
+def _ending(process: subprocess.Popen) -> Iterator[Callable[[float], bool]]:
     """Yields ``ended(seconds)``: wait that long at most, true when the child has ended; the child stays unreaped."""
     if hasattr(os, "pidfd_open"):
         descriptor = os.pidfd_open(process.pid)

@@ -71,7 +71,7 @@ def media_type(filename: str, head: bytes, tail: bytes = b"") -> str:
     signed = _signed(head)
     if signed is not None:
         # A password turns an Office package into an OLE file: its extractor says so.
-        return named if signed == OLE and named in PACKAGES.values() else signed
+        return named if named is not None and signed == OLE and named in PACKAGES.values() else signed
     if head.startswith(ZIP):
         return _package(head, tail, named)
     if named == PDF and PDF_MARK in head[:1024]:
@@ -105,7 +105,8 @@ def _package(head: bytes, tail: bytes, named: str | None) -> str:
         return found
     if tail and named in PACKAGES.values() and b"PK\x05\x06" in tail:
         return "application/zip"  # a whole archive that lacks what makes it such a package
-    return named if named in PACKAGES.values() or named == "application/epub+zip" else "application/zip"
+    kept = named is not None and (named in PACKAGES.values() or named == "application/epub+zip")
+    return named if named is not None and kept else "application/zip"
 
 
 def _by_words(head: bytes) -> str | None:

@@ -52,7 +52,7 @@ def meta(document: Document) -> dict[str, Any]:
 def meta_table(document: Document, sources: list[dict[str, str]]) -> dict[str, Any]:
     """The same for a row that need not be saved yet; ``sources`` = [{path, mtime_utc, replaces}], first seen first."""
     first = sources[0] if sources else {"path": document.filename}
-    table = {
+    table: dict[str, dict[str, Any]] = {
         "file": {
             "source_relpath": first["path"].removeprefix(DATA_ROOT),
             "filename": document.filename,

@@ -8,12 +8,13 @@ order, and nothing that the learner has said.
 
 import uuid
 from collections import Counter
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
 from django.conf import settings
 from django.db import transaction
+from django.db.models import QuerySet
 from django.utils import timezone
 
 from coverage.view import count_tokens
@@ -99,7 +100,7 @@ class _Reader:
         self._budget = settings.EXTRACTION_CHUNK_TOKENS
         self._language = detect_language("\n".join(piece for _, _, piece in pieces[:20]))
 
-    def _read_before(self) -> Iterable[Batch]:
+    def _read_before(self) -> QuerySet[Batch]:
         return Batch.objects.filter(
             document=self.document,
             extraction_id=self.extraction_id,

@@ -41,7 +41,8 @@ class Table:
         The rules that fit decide. Where none does, the extractors that declare the type are taken, in the order of
         `registry.extractors`. Raises ExtractorRefused: "no_extractor", or "extractor_not_ready" with what is missing.
         """
-        routes, missing = [], []
+        routes: list[Route] = []
+        missing: list[str] = []
         for extractor, options in self._fitting(media_type.lower(), filename.lower()):
             lack = extractor.ready()
             if lack:

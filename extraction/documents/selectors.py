@@ -6,8 +6,7 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
-from django.db.models import Exists, OuterRef, QuerySet
-from django.db.models.expressions import Combinable
+from django.db.models import Exists, OuterRef, Q, QuerySet
 
 from ..models import Document, DocumentSource, ExtractionVersion
 from . import validation
@@ -61,7 +60,7 @@ def extractions(file_id: str) -> dict[str, Any]:
     }
 
 
-def replaced() -> Combinable:
+def replaced() -> Q:
     """On documents: every path that the document was seen under names a newer document by now."""
     later = DocumentSource.objects.filter(path=OuterRef("path"), seen_at__gt=OuterRef("seen_at")).exclude(
         document=OuterRef("document")

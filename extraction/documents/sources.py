@@ -168,9 +168,9 @@ def _under(given: str, store: str) -> Iterator[Found]:
         shown_names = sorted(name for name in (*folders, *names) if not name.startswith("."))
         folders[:] = [name for name in shown_names if name in folders and _is_entered(Path(directory, name), store)]
         for name in shown_names:
-            path = Path(directory, name)
-            if name in names or path.is_symlink():
-                yield Found(str(path))
+            entry = Path(directory, name)
+            if name in names or entry.is_symlink():
+                yield Found(str(entry))
     yield from _drain(problems)
 
 

@@ -20,7 +20,8 @@ from .reconcile import reconcile_document
 from .store import Store, library_store
 
 Policy = Literal["make_primary", "save_variant"]
-MAKE_PRIMARY, SAVE_VARIANT = "make_primary", "save_variant"
+MAKE_PRIMARY: Policy = "make_primary"
+SAVE_VARIANT: Policy = "save_variant"
 POLICIES = (MAKE_PRIMARY, SAVE_VARIANT)
 POLICY_LABELS: dict[Policy, str] = {
     MAKE_PRIMARY: "Make it primary and preserve the previous version",
@@ -72,8 +73,7 @@ def extract(
 
 def _refuse_chats(store: Store, document: Document) -> None:
     source = store.source_path(document.pk)
-    found = chat_export(source) if source is not None else ""
-    if found:
+    if source is not None and (found := chat_export(source)):
         raise ExtractorRefused(
             "chat_export", f"this is a chat export ({found}): import it with manage.py import_chats {source.name}"
         )

@@ -141,7 +141,7 @@ class Endpoint:
         given = self._settings(max_tokens=ANTHROPIC_ANSWER_TOKENS, cache=True)
         return AnthropicModel(self.model, provider=AnthropicProvider(anthropic_client=sdk), settings=given)
 
-    def _settings(self, **more: Any) -> dict[str, Any]:
+    def _settings(self, **more: Any) -> Any:
         # `timeout` bounds each wait for bytes, `request_timeout` the whole request.
         return {"timeout": self.seconds, "request_timeout": self.seconds, **more}
 

@@ -11,6 +11,7 @@ import logging
 import threading
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
@@ -65,7 +66,7 @@ class LocalModel(Embedder):
                 show_progress_bar=False,
             )
 
-    def _load(self):
+    def _load(self) -> Any:
         try:
             from sentence_transformers import SentenceTransformer
             from transformers.utils.logging import disable_progress_bar

@@ -16,7 +16,7 @@ import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, BinaryIO
+from typing import IO, Any, BinaryIO
 
 from coverage.words import counted
 
@@ -128,7 +128,7 @@ def _verify(path: Path, on_bytes: Callable[[int], object]) -> Contents:
     return Contents(head, found)
 
 
-def members(path: Path) -> Iterator[tuple[str, BinaryIO]]:
+def members(path: Path) -> Iterator[tuple[str, IO[bytes]]]:
     """Each member's name and content, in their order. Raises ArchiveError, and tarfile's and the system's own errors."""
     with tarfile.open(path, "r:") as tar:
         for info in tar:
@@ -177,7 +177,7 @@ def _read_json(path: Path, name: str, data: bytes) -> dict[str, Any]:
     return told
 
 
-def _measure(reader: BinaryIO, on_bytes: Callable[[int], object]) -> Member:
+def _measure(reader: IO[bytes], on_bytes: Callable[[int], object]) -> Member:
     size, digest = 0, hashlib.sha256()
     while block := reader.read(BLOCK):
         digest.update(block)

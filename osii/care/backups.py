@@ -170,7 +170,7 @@ def _head(cursor: Any) -> dict[str, Any]:
 
 def _dump(writer: Writer, snapshot: str) -> None:
     address, environment = programs.address()
-    command = [
+    command: list[str | Path] = [
         *(programs.find("pg_dump", programs.server_major()), "--format=custom", "--no-owner", "--no-privileges"),
         *("--exclude-extension=*", f"--snapshot={snapshot}", f"--dbname={address}"),
     ]

@@ -273,7 +273,7 @@ def _place() -> None:
 
 def _restore_database(path: Path, head: dict[str, Any]) -> None:
     address, environment = programs.address()
-    command = [
+    command: list[str | Path] = [
         *(programs.find("pg_restore", programs.server_major()), "--single-transaction", "--exit-on-error"),
         *("--no-owner", "--no-privileges", f"--dbname={address}"),
     ]

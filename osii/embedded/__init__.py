@@ -33,7 +33,7 @@ __all__ = [
 def services() -> Services:
     """The services of this process's OSII_HOME, as the environment asks for them."""
     layout = Layout.of(env.home())
-    kinds = [
+    kinds: list[tuple[type[Postgres] | type[Valkey], str]] = [
         (Postgres, env.url("DATABASE_URL", env.DATABASE_SCHEMES)),
         (Valkey, env.url("REDIS_URL", env.REDIS_SCHEMES)),
     ]

@@ -14,6 +14,7 @@ import subprocess
 import tempfile
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 from .paths import EmbeddedError, Layout, private_directory
 
@@ -29,7 +30,7 @@ class Account:
     gid: int
 
     @property
-    def switch(self) -> dict:
+    def switch(self) -> dict[str, Any]:
         if os.geteuid() != 0:
             return {"cwd": "/"}
         return {"user": self.uid, "group": self.gid, "extra_groups": [], "cwd": "/"}

@@ -6,6 +6,7 @@ import shutil
 import signal
 import subprocess
 import time
+from typing import Any
 
 import psycopg
 from psycopg import pq, sql
@@ -122,7 +123,7 @@ class Postgres:
         fresh = placement.base / "data.new"
         shutil.rmtree(fresh, ignore_errors=True)
         with self.log.open("ab") as log:
-            command = [placement.programs / "initdb", *INITDB, "-D", fresh]
+            command: list[Any] = [placement.programs / "initdb", *INITDB, "-D", fresh]
             done = subprocess.run(
                 command, check=False, stdout=log, stderr=log, env=environment(), **placement.account.switch
             )

@@ -60,9 +60,9 @@ class Share:
         """Join the users; call it while `starting`."""
         if self.held:
             return
-        self._descriptor = os.open(self.run / "users.lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
-        self._owner = os.getpid()
-        fcntl.flock(self._descriptor, fcntl.LOCK_SH)
+        descriptor = os.open(self.run / "users.lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+        self._descriptor, self._owner = descriptor, os.getpid()
+        fcntl.flock(descriptor, fcntl.LOCK_SH)
 
     def leave(self) -> bool:
         """Stop being a user; True when this was the last one. Call it while `starting`."""

@@ -3,6 +3,7 @@
 import logging
 from collections import Counter
 from datetime import datetime
+from typing import Any
 
 from django.db import transaction
 from django.db.models import F
@@ -52,7 +53,10 @@ def reconcile_imports(*, dry_run: bool = False) -> Counter[str]:
 
 def _recover(row: ChatImport) -> str:
     """Take an expired import from its lost worker. Conditional, so a worker that just renewed keeps it."""
-    ended = {"status": ChatImport.Status.FAILED, "error": f"its worker was lost {row.recoveries + 1} times"}
+    ended: dict[str, Any] = {
+        "status": ChatImport.Status.FAILED,
+        "error": f"its worker was lost {row.recoveries + 1} times",
+    }
     if row.cancel_requested_at is not None:
         ended = {"status": ChatImport.Status.CANCELLED, "error": ""}
     ends = row.recoveries >= MAX_RECOVERIES or row.cancel_requested_at is not None

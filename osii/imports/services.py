@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from typing import Any
 from uuid import UUID
 
-from django.contrib.auth.models import AbstractBaseUser
+from django.contrib.auth.models import User
 from django.core.files.uploadedfile import TemporaryUploadedFile
 from django.db import IntegrityError, transaction
 from django.utils import timezone
@@ -23,7 +23,7 @@ class FilesGone(Exception):
 
 
 def create(
-    files: Sequence[TemporaryUploadedFile], *, learner: str, dry_run: bool, by: AbstractBaseUser, submission: UUID
+    files: Sequence[TemporaryUploadedFile], *, learner: str, dry_run: bool, by: User, submission: UUID
 ) -> tuple[ChatImport, bool]:
     """Keep the files and queue their import; (import, whether this call made it). ``submission`` names the form that
     was sent: sent again with the same files, it is the same import. Raises OSError when the files cannot be kept."""
@@ -49,7 +49,7 @@ def create(
     return row, True
 
 
-def repeat(row: ChatImport, *, dry_run: bool, by: AbstractBaseUser) -> ChatImport:
+def repeat(row: ChatImport, *, dry_run: bool, by: User) -> ChatImport:
     """Import the files of an import that ended once more, as an import of its own. Raises FilesGone."""
     import_id = new_id()
     try:

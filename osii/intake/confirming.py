@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import Any
 from uuid import UUID, uuid5
 
-from django.contrib.auth.models import AbstractBaseUser
+from django.contrib.auth.models import User
 
 from osii.imports import services as chat_imports
 from osii.library import intake, runs
@@ -25,7 +25,7 @@ class Confirmed:
     again: bool = False
 
 
-def confirm(fields: dict[str, Any], by: AbstractBaseUser, submission: UUID, upload: Upload | None) -> Confirmed:
+def confirm(fields: dict[str, Any], by: User, submission: UUID, upload: Upload | None) -> Confirmed:
     """Start the run of an intake's ``fields`` and the import of its chats. ``submission`` sent again starts nothing more.
 
     Raises BadRequest, Conflict (also when there is nothing to add), OSError.
@@ -49,7 +49,7 @@ def confirm(fields: dict[str, Any], by: AbstractBaseUser, submission: UUID, uplo
     return Confirmed(run, chats, again=not made)
 
 
-def _import_chats(paths: list[str], learner: str, by: AbstractBaseUser, submission: UUID) -> ChatImport | None:
+def _import_chats(paths: list[str], learner: str, by: User, submission: UUID) -> ChatImport | None:
     if not paths:
         return None
     files = [StagedFile(Path(path)) for path in paths]

@@ -60,7 +60,8 @@ def candidates(paths: Iterable[str], extractor: str = routing.AUTO) -> list[Cand
         except SourceRefused as error:
             raise BadRequest(f"queue_paths[{place}]", str(error)) from None
         given.append(whole)
-    table, found = routing.Table.load(), []
+    table = routing.Table.load()
+    found: list[Candidate] = []
     for entry in walk(given, library_store().root):
         if len(found) == MOST:
             raise BadRequest("queue_paths", f"there are more than {MOST:,} files: use manage.py add_files")

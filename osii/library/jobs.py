@@ -101,7 +101,9 @@ def _do_steps(holding: Holding) -> list[str]:
     for step in sorted(set(item.steps) - done, key=Step.values.index):
         holding.checkpoint()
         row = holding.begin(step)
-        lacking = next((need for need in steps.NEEDS.get(step, ()) if need in item.steps and need not in done), None)
+        lacking = next(
+            (need for need in steps.NEEDS.get(Step(step), ()) if need in item.steps and need not in done), None
+        )
         if lacking is not None:
             outcome = steps.Outcome(steps.BLOCKED, f"not_done: {Step(lacking).label.lower()} was not done")
         else:

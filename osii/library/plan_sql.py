@@ -172,7 +172,7 @@ REPLACED = (
 def _code(step: str, wanted: Wanted, request: Request) -> str:
     """The code of a step, from the nearest output and what keeps the step from being done."""
     near = f"{step}_near"
-    cases = []
+    cases: list[tuple[str, int | str]] = []
     if request.run_extraction and request.extraction_policy != SAVE_VARIANT:
         will = is_eligible("extract")
         later = f"CASE WHEN primary_id IS NULL OR {near} = {NEW} THEN {LATER} ELSE {CHANGED} END"

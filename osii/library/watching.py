@@ -11,6 +11,7 @@ import time
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
 
 from watchfiles import watch
 
@@ -101,7 +102,7 @@ def _changes(watcher: Watcher, stop: threading.Event) -> Iterator[bool]:
     """True for each round of changes, False for each tick without; first True, for what is there already."""
     yield True
     folders = sorted({_folder(path) for path in watcher.paths})
-    options = {"stop_event": stop, "watch_filter": None, "rust_timeout": TICK_MS, "debounce": 400}
+    options: dict[str, Any] = {"stop_event": stop, "watch_filter": None, "rust_timeout": TICK_MS, "debounce": 400}
     options |= {"yield_on_timeout": True, "raise_interrupt": False, "ignore_permission_denied": True}
     try:
         for changes in watch(*folders, **options):

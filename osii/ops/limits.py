@@ -8,6 +8,8 @@ import hashlib
 import logging
 import threading
 import time
+from collections.abc import Callable
+from typing import Any
 
 import redis
 from django.conf import settings
@@ -46,7 +48,10 @@ class Limits:
         name = _name(kind, key)
 
         def ask(client: redis.Redis) -> tuple[int, int]:
-            tries, left = client.pipeline().get(name).ttl(name).execute()
+            both = client.pipeline()
+            both.get(name)
+            both.ttl(name)
+            tries, left = both.execute()
             return int(tries or 0), max(1, left)
 
         return self._ask(ask) or (0, 0)
@@ -54,7 +59,7 @@ class Limits:
     def clear(self, kind: str, key: str) -> None:
         self._ask(lambda client: client.delete(_name(kind, key)))
 
-    def _ask(self, question):
+    def _ask(self, question: Callable[[redis.Redis], Any]) -> Any:
         if time.monotonic() < self._away_until:
             return None
         try:
@@ -65,7 +70,7 @@ class Limits:
             return None
 
     def _client(self) -> redis.Redis:
-        url = settings.RQ_QUEUES["chats"]["URL"]
+        url = str(settings.RQ_QUEUES["chats"]["URL"])
         with self._lock:
             if url not in self._clients:
                 self._clients[url] = redis.Redis.from_url(url, socket_timeout=1, socket_connect_timeout=1)

@@ -16,7 +16,7 @@ import django_rq
 import redis
 from django.conf import settings
 from django.db import DatabaseError, InterfaceError, connection
-from django.db.models import Count, Min, Sum
+from django.db.models import Count, Min, QuerySet, Sum
 from django.http import HttpRequest, HttpResponse
 from django.utils import timezone
 from prometheus_client import CollectorRegistry, generate_latest
@@ -220,7 +220,7 @@ def _models() -> Iterable[Family]:
     return (cost, uses)
 
 
-def _by(name: str, text: str, column: str, rows) -> Family:
+def _by(name: str, text: str, column: str, rows: QuerySet) -> Family:
     family = Family(name, text, labels=[column])
     for value, count in rows.order_by().values_list(column).annotate(count=Count("pk")):
         family.add_metric([value], count)

@@ -63,7 +63,7 @@ def _database() -> str:
 
 
 def _redis() -> str:
-    url = settings.RQ_QUEUES["chats"]["URL"]
+    url = str(settings.RQ_QUEUES["chats"]["URL"])
     try:
         with redis.Redis.from_url(url, socket_timeout=2, socket_connect_timeout=2) as client:
             client.ping()

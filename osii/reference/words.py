@@ -1,5 +1,7 @@
 """How texts of the code become Markdown."""
 
+from collections.abc import Sequence
+
 
 def one_line(text: str) -> str:
     return " ".join(text.split())
@@ -14,7 +16,7 @@ def row(*cells: str) -> str:
     return f"| {' | '.join(cell(text) for text in cells)} |\n"
 
 
-def table(heads: tuple[str, ...], rows: list[tuple[str, ...]]) -> str:
+def table(heads: tuple[str, ...], rows: Sequence[tuple[str, ...]]) -> str:
     """A table with these heads, which may be empty; nothing without a row."""
     if not rows:
         return ""

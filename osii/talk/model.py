@@ -8,7 +8,7 @@ import asyncio
 import contextlib
 import queue
 import threading
-from collections.abc import Iterator
+from collections.abc import Generator
 from typing import TYPE_CHECKING, Any
 
 from pydantic_ai.direct import model_request_stream
@@ -82,7 +82,7 @@ def reply(talk: Talk, steer: Steer | None) -> "Playing":
     return Reply(_parts(talk, response), _metadata(speaker, choice, response))
 
 
-def _ask(endpoint: Endpoint, request: list[Any], seconds: float) -> Iterator[Said]:
+def _ask(endpoint: Endpoint, request: list[Any], seconds: float) -> Generator[Said, None, ModelResponse]:
     """Yields the text as it comes; returns the whole response."""
     inbox: queue.SimpleQueue[Said | ModelResponse | BaseException] = queue.SimpleQueue()
     loop = asyncio.new_event_loop()

@@ -9,6 +9,7 @@ from functools import wraps
 from typing import Any
 from uuid import UUID
 
+from django.contrib.auth.models import User
 from django.contrib.auth.views import redirect_to_login
 from django.core.exceptions import PermissionDenied
 from django.http import Http404, HttpRequest, HttpResponse
@@ -31,6 +32,7 @@ class PageRequest(HttpRequest):
     """What a page's view receives: a request with what django-htmx adds."""
 
     htmx: HtmxDetails
+    user: User
 
 
 def staff_page(view: View) -> View:

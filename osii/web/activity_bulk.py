@@ -6,7 +6,7 @@ Who may do it depends on the kind of each row; what an account may not do, or do
 from collections.abc import Callable, Sequence
 from uuid import UUID
 
-from django.contrib.auth.base_user import AbstractBaseUser
+from django.contrib.auth.models import User
 from django.http import QueryDict
 
 from coverage.words import counted
@@ -83,7 +83,7 @@ def _on_each(
 class _AnyKind(Action):
     """Offered to whoever may do it with one kind at least."""
 
-    def allowed(self, user: AbstractBaseUser) -> bool:
+    def allowed(self, user: User) -> bool:
         return any(user.has_perm(one) for one in MAY.values())
 
 

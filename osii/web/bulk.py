@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from typing import Any
 from uuid import UUID
 
-from django.contrib.auth.base_user import AbstractBaseUser
+from django.contrib.auth.models import User
 from django.http import QueryDict
 
 from .filters import ListFilter
@@ -23,7 +23,7 @@ Key = Any
 class Doer:
     """Who confirmed, and the reason that was given, if the action asks for one."""
 
-    user: AbstractBaseUser
+    user: User
     reason: str = ""
 
     @property
@@ -49,7 +49,7 @@ class Action:
     danger: bool = False
     counts: Callable[[Sequence[Key]], str] = lambda _: ""
 
-    def allowed(self, user: AbstractBaseUser) -> bool:
+    def allowed(self, user: User) -> bool:
         return user.has_perm(self.permission)
 
 
@@ -104,7 +104,7 @@ class Offer:
     actions: list[Action]
 
 
-def offer(bulk: Bulk, user: AbstractBaseUser) -> Offer | None:
+def offer(bulk: Bulk, user: User) -> Offer | None:
     """None where the account may do nothing."""
     allowed = [one for one in bulk.actions if one.allowed(user)]
     return Offer(bulk.name, bulk.nouns, allowed) if allowed else None

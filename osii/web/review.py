@@ -6,7 +6,7 @@ from typing import Any
 from uuid import UUID
 
 from django.conf import settings
-from django.contrib.auth.base_user import AbstractBaseUser
+from django.contrib.auth.models import User
 from django.db.models import Count, Exists, OuterRef, Q, QuerySet
 from django.http import HttpRequest
 from django.urls import reverse
@@ -161,7 +161,7 @@ class Mode:
     url: str
 
 
-def mode_of(learner: Learner | None, user: AbstractBaseUser) -> Mode:
+def mode_of(learner: Learner | None, user: User) -> Mode:
     """One query."""
     if learner is None:  # of a document
         return Mode(default_mode(), "no learner any more", "")
@@ -178,7 +178,7 @@ def default_mode() -> str:
     return settings.OSII_REVIEW_MODE
 
 
-def who_was_faster(candidate: Candidate, user: AbstractBaseUser) -> str:
+def who_was_faster(candidate: Candidate, user: User) -> str:
     """Why a decision was not recorded: another one stands since its page was made."""
     standing = candidate.resolutions.order_by("-created_at", "-pk").first()
     if standing is None:

@@ -1,6 +1,6 @@
 """What taking a decision back would do, in sentences that name the numbers. Nothing is changed here."""
 
-from django.contrib.auth.base_user import AbstractBaseUser
+from django.contrib.auth.models import User
 
 from coverage.words import counted
 from extraction import resolving
@@ -12,7 +12,7 @@ from . import review
 SHOWN = 120
 
 
-def why_not(resolution: Resolution, user: AbstractBaseUser) -> str:
+def why_not(resolution: Resolution, user: User) -> str:
     """Why a decision cannot be taken back, or empty."""
     standing = resolution.candidate.resolutions.order_by("-created_at", "-pk").first()
     if standing != resolution:

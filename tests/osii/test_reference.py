@@ -3,11 +3,12 @@
 import re
 import subprocess
 import sys
+import tomllib
 from pathlib import Path
 
 from django.conf import settings
 
-from osii import variables
+from osii import __version__, variables
 from osii.reference import commands, routes
 from osii.reference import variables as settings_page
 
@@ -83,3 +84,8 @@ def test_every_page_of_the_documentation_is_reached_and_no_link_leads_nowhere():
 def test_the_index_names_every_page():
     named = set(re.findall(r"\]\(([\w-]+\.md)\)", prose(DOCS / "README.md")))
     assert {page.name for page in DOCS.glob("*.md")} - named == {"README.md"}
+
+
+def test_the_version_is_one():
+    about = tomllib.loads(Path(settings.BASE_DIR, "pyproject.toml").read_text(encoding="utf-8"))
+    assert about["project"]["version"] == __version__

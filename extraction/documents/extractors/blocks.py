@@ -54,7 +54,8 @@ def _on_page(block: Block, page: int) -> Block:
 
 
 def _paragraphs(text: str, offset: int, first_line: int) -> Iterator[Block]:
-    start = end = None
+    start: int | None = None
+    end = 0
     started = line = first_line
     for match in LINE.finditer(text):
         content = match[0].rstrip()
@@ -97,7 +98,8 @@ def _parse(text: str) -> Iterator[tuple[int, int, str, int]]:
         elif token.level == 0 and token.nesting != -1:
             in_list = 0
         if token.map and token.type in TYPES and token.level == in_list:
-            yield *token.map, TYPES[token.type], int(token.tag[1]) if token.type == "heading_open" else 0
+            first, last = token.map
+            yield first, last, TYPES[token.type], int(token.tag[1]) if token.type == "heading_open" else 0
 
 
 def _cut(text: str, starts: list[int], first: int, last: int, kind: str, level: int = 0) -> Block:

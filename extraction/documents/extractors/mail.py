@@ -49,7 +49,8 @@ class MailExtractor(Extractor):
 
 def _parts(message: Any) -> list[Any]:
     """The parts that are no containers, without those inside of an attached message."""
-    found, waiting = [], [message]
+    found: list[Any] = []
+    waiting = [message]
     while waiting and len(found) < MAX_PARTS:
         part = waiting.pop()
         if part.get_content_maintype() == "multipart" and isinstance(part.get_payload(), list):

@@ -6,6 +6,7 @@ import zipfile
 import zlib
 from collections.abc import Iterator
 from pathlib import Path
+from typing import IO
 
 from ..errors import ExtractionFailed
 from ..limits import MIB
@@ -65,7 +66,7 @@ def _check_not_ole(path: Path) -> None:
     )
 
 
-def _at_end(file, mark: bytes) -> bool:
+def _at_end(file: IO[bytes], mark: bytes) -> bool:
     file.seek(0, 2)
     file.seek(max(0, file.tell() - 8 * MIB))
     return mark in file.read()

@@ -104,7 +104,8 @@ def united(boxes: Sequence[Box]) -> Box:
         max(box[2] for box in boxes),
         max(box[3] for box in boxes),
     )
-    return tuple(min(1.0, max(0.0, side)) for side in sides)
+    left, top, right, bottom = (min(1.0, max(0.0, side)) for side in sides)
+    return left, top, right, bottom
 
 
 def paragraphs(lines: Sequence[Line]) -> list[Piece]:

@@ -1,6 +1,7 @@
 """What the extensions unaccent and pg_trgm add to a search, where they came after the migrations."""
 
 from dataclasses import dataclass
+from typing import Any
 
 from django.db import connection, transaction
 
@@ -61,7 +62,7 @@ def apply() -> list[str]:
     return used
 
 
-def _fold_accents(cursor, unaccent: str) -> None:
+def _fold_accents(cursor: Any, unaccent: str) -> None:
     for config in CONFIGS:
         own = "simple" if config == "osii_simple" else f"{config.removeprefix('osii_')}_stem"
         for tokens, dictionary in (("word, hword, hword_part", own), ("numword, numhword", "simple")):

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable
 from dataclasses import dataclass, field
+from typing import Any
 
 from django.db import connection
 
@@ -79,7 +80,8 @@ def matches(branches: tuple[Branch, ...], words: Words) -> Sql | None:
 
 
 def _match(branches: Iterable[Branch]) -> Sql:
-    parts, values = [], []
+    parts: list[str] = []
+    values: list[Any] = []
     for configs, query in branches:
         parts.append("(chunk.search_config = ANY(%s)" + (" AND chunk.terms @@ %s::tsquery)" if query else ")"))
         values += [list(configs), query] if query else [list(configs)]
@@ -87,7 +89,8 @@ def _match(branches: Iterable[Branch]) -> Sql:
 
 
 def _rank(branches: Iterable[Branch]) -> Sql:
-    parts, values = [], []
+    parts: list[str] = []
+    values: list[Any] = []
     for configs, query in branches:
         parts.append("WHEN chunk.search_config = ANY(%s) THEN ts_rank_cd(chunk.terms, %s::tsquery, %s)")
         values += [list(configs), query, NORMALIZATION]

@@ -99,7 +99,8 @@ def _branches(rows: Iterable[tuple[str, str, str]], *, empty: bool = False) -> I
 
 def _literals(text: str) -> tuple[tuple[str, ...], str]:
     """The identifiers and unspaced words of a plain query, and its other words."""
-    found, others = [], []
+    found: list[str] = []
+    others: list[str] = []
     for part in text.split():
         word = part.strip(_ENDS).rstrip(".-")
         literal = len(word) > 1 and (_UNSPACED.search(word) or _IDENTIFIER.search(word))

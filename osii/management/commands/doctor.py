@@ -1,7 +1,11 @@
 """`manage.py doctor`: look at every part and say what to do."""
 
 import sys
+from collections.abc import Iterator
 from dataclasses import asdict
+from typing import Any
+
+from django.core.management.base import CommandParser
 
 from osii import console
 
@@ -15,7 +19,7 @@ class Command(console.Command):
         "Exit status 1 when a required part fails. Starts the embedded servers; changes nothing else."
     )
 
-    def arguments(self, parser):
+    def arguments(self, parser: CommandParser) -> None:
         parser.add_argument(
             "--production",
             action="store_true",
@@ -30,7 +34,7 @@ class Command(console.Command):
             "--model", metavar="NAME", default="", help="with --probe-model: which one of the models in the admin"
         )
 
-    def run(self, **options):
+    def run(self, **options: Any) -> None:
         from osii import health
 
         findings = list(health.examine(probe_model=options["probe_model"], model=options["model"]))
@@ -43,7 +47,7 @@ class Command(console.Command):
         if not healthy:
             sys.exit(1)
 
-    def _render(self, data):
+    def _render(self, data: dict[str, Any]) -> Iterator[str]:
         width = max(len(check["name"]) for check in data["checks"])
         for check in data["checks"]:
             yield f"{MARKS[check['state']]}  {check['name']:<{width}}  {check['detail']}"

@@ -13,7 +13,7 @@ class Command(OsiiCommand):
         "For developers: write docs/commands.md, docs/settings.md and docs/routes.md anew from the code: the commands, the "
         "environment variables, the API."
     )
-    requires_system_checks = ()
+    requires_system_checks: list[str] = []
 
     def arguments(self, parser: CommandParser) -> None:
         parser.add_argument("--check", action="store_true", help="write nothing; fail if a page is not as it would be")
@@ -21,8 +21,8 @@ class Command(OsiiCommand):
     def run(self, *, check: bool, **options: Any) -> None:
         differing = reference.differing()
         if check and differing:
-            pages = ", ".join(f"docs/{name}" for name in differing)
-            self.fail(f"{pages}: not what the code says; run make reference")
+            stale = ", ".join(f"docs/{name}" for name in differing)
+            self.fail(f"{stale}: not what the code says; run make reference")
         for name, text in differing.items():
             (reference.DOCS / name).write_text(text, encoding="utf-8")
         pages = [{"page": f"docs/{name}", "changed": name in differing} for name in reference.PAGES]

@@ -7,6 +7,9 @@ import signal
 import socket
 import threading
 import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any, NoReturn
 
 import filelock
 from django.conf import settings
@@ -28,7 +31,7 @@ class Command(console.Command):
     )
     has_json = False
 
-    def run(self, **options):
+    def run(self, **options: Any) -> None:
         run = settings.OSII_HOME / "run"
         try:
             embedded.make_home()
@@ -45,7 +48,7 @@ class Command(console.Command):
                 self._serve(run, stop)
 
     @contextlib.contextmanager
-    def _alone(self, run):
+    def _alone(self, run: Path) -> Iterator[None]:
         """One `up` per home: a second one would fight for the port and double the workers."""
         lock = filelock.FileLock(run / "up.lock", timeout=0)
         try:
@@ -57,10 +60,10 @@ class Command(console.Command):
         with lock:
             yield
 
-    def _unusable(self, error):
+    def _unusable(self, error: OSError) -> NoReturn:
         self.fail(f"OSII_HOME {settings.OSII_HOME} cannot be used: {error.strerror} ({error.filename})")
 
-    def _check_port(self):
+    def _check_port(self) -> None:
         with socket.socket() as probe:
             probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
             try:
@@ -71,13 +74,13 @@ class Command(console.Command):
                     "stop what uses it, or set OSII_PORT"
                 )
 
-    def _prepare(self):
+    def _prepare(self) -> None:
         services.prepare(migrate=False)
         services.migrate_if_pending()
         services.check_redis()
         self._first_user()
 
-    def _first_user(self):
+    def _first_user(self) -> None:
         users = get_user_model().objects
         if users.exists():
             return
@@ -88,7 +91,7 @@ class Command(console.Command):
         self.stdout.write(f'First staff user: "{FIRST_USER}", {shown}')
         self.stdout.flush()
 
-    def _serve(self, run, stop):
+    def _serve(self, run: Path, stop: threading.Event) -> None:
         supervisor = supervision.Supervisor(run)
         supervisor.start()
         healing = supervision.keep_embedded_up(stop)
@@ -104,7 +107,7 @@ class Command(console.Command):
         if unexpected:
             self.fail(f"the process supervisor ends by itself again and again: see {run / 'supervisord.log'}")
 
-    def _keep_running(self, supervisor, stop):
+    def _keep_running(self, supervisor: supervision.Supervisor, stop: threading.Event) -> bool:
         """Until `stop` is set. A supervisor that was killed is started anew; False when it ends as soon as it starts."""
         begun = time.monotonic()
         while not stop.wait(0.5):
@@ -118,10 +121,10 @@ class Command(console.Command):
             begun = time.monotonic()
         return True
 
-    def _announce(self, stop):
+    def _announce(self, stop: threading.Event) -> None:
         address = ("127.0.0.1", settings.OSII_PORT)
 
-        def listening():
+        def listening() -> bool:
             with contextlib.suppress(OSError), socket.create_connection(address, timeout=1):
                 return True
             return False

@@ -2,8 +2,10 @@
 
 import logging
 import threading
+from typing import Any
 
 from django.conf import settings
+from django.core.management.base import CommandParser
 
 from coverage.queueing import STEERS
 from osii import console
@@ -26,11 +28,11 @@ class Command(console.Command):
     )
     has_json = False
 
-    def arguments(self, parser):
+    def arguments(self, parser: CommandParser) -> None:
         parser.add_argument("queue", choices=sorted(settings.RQ_QUEUES), help="the queue to take jobs from")
         parser.add_argument("--burst", action="store_true", help="end when the queue is empty")
 
-    def run(self, *, queue, burst, **options):
+    def run(self, *, queue: str, burst: bool, **options: Any) -> None:
         from osii import workers
 
         if queue == STEERS:
