@@ -1,6 +1,8 @@
 """How each status is shown: one icon, one word, one tone, and what it means. Never by colour alone."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import Any
 
 from extraction import selectors
 from extraction.models import Batch, ExtractionVersion, Resolution, Run
@@ -225,7 +227,7 @@ FLAG = {
     "writing": Status("being written", "hourglass-split", "quiet"),
 }
 
-FAMILIES = {
+FAMILIES: dict[str, Mapping[Any, Status]] = {
     "message": MESSAGE,
     "run": RUN,
     "batch": BATCH,

@@ -83,9 +83,8 @@ def _covered(tokens: int, whole: int, parked: int = 0) -> dict[str, int]:
 
 
 def _dock(**more: Any) -> Any:
-    state = Dock(
-        **{"running": 0, "queued": 0, "failed": 0, "failed_steers": 0, "rows": (), "more": 0, "offline": ""} | more
-    )
+    idle: dict[str, Any] = {"running": 0, "queued": 0, "failed": 0, "failed_steers": 0, "rows": (), "more": 0}
+    state = Dock(**idle | {"offline": ""} | more)
     return SimpleNamespace(dock=state, name="with work" if state.rows else "offline" if state.offline else "idle")
 
 

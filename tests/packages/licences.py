@@ -23,6 +23,7 @@ EXCEPTIONS = {
     "axe-playwright-python": ("", "tests only; its licence file is MIT, and the axe inside is MPL-2.0, used as it is"),
     "certifi": ("MPL-2.0", "a list of certificates, used as it is"),
     "hypothesis": ("MPL-2.0", "tests only"),
+    "pathspec": ("Mozilla Public License 2.0 (MPL 2.0)", "mypy's, for development only; used as it is"),
     "psycopg": ("LGPL-3.0-only", "a library that is imported, unchanged and exchangeable"),
     "psycopg-binary": ("LGPL-3.0-only", "a library that is imported, unchanged and exchangeable"),
     "pypdfium2": ("BSD-3-Clause, Apache-2.0, dependency licenses", "permissive all, those of PDFium's parts too"),

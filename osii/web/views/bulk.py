@@ -21,7 +21,7 @@ REASON_CHARACTERS = 500
 def bulk(request: PageRequest, name: str, action: str) -> HttpResponse:
     """The page that names the effect; with ``confirmed``, the action, if as many rows are chosen as that page named."""
     rows = LISTS.get(name)
-    chosen = rows and rows.action(action)
+    chosen = rows.action(action) if rows is not None else None
     if rows is None or chosen is None:
         raise Http404
     if not chosen.allowed(request.user):
