@@ -58,8 +58,8 @@ def forget() -> None:
     for remembered in TEXTS:
         remembered.cache_clear()
     # Addresses hold what was searched for, patterns the names of files.
-    urllib.parse.clear_cache()
-    fnmatch._compile_pattern.cache_clear()
+    urllib.parse.clear_cache()  # type: ignore[attr-defined]  # its types leave it out
+    fnmatch._compile_pattern.cache_clear()  # type: ignore[attr-defined]  # the same
     re.purge()
 
 
