@@ -6,6 +6,7 @@ import os
 import secrets
 import socket
 import threading
+import time
 from collections.abc import Iterator
 from typing import Any
 
@@ -55,7 +56,10 @@ class WarmWorker(SimpleWorker):
         close_old_connections()
         try:
             with self._beating(job), logs.bound(job=job.id, **_subject(job)):
-                return super().perform_job(job, queue)
+                began = time.monotonic()
+                done = super().perform_job(job, queue)
+                log.info("%s: %s in %.1f s", queue.name, "done" if done else "failed", time.monotonic() - began)
+                return done
         finally:
             close_old_connections()
 

@@ -10,6 +10,7 @@ from rq import Worker
 from rq.registry import StartedJobRegistry
 
 from osii import workers
+from osii.ops import logs
 from tests.osii import jobs
 
 
@@ -32,11 +33,15 @@ def test_jobs_run_in_the_worker_process(queue, child_environment, manage):
     assert [job.return_value(refresh=True) for job in enqueued] == [child.pid, child.pid]
 
 
-def test_a_failed_job_does_not_end_the_worker(queue, db):
-    failed, good = queue.enqueue(jobs.fail), queue.enqueue(jobs.pid)
+def test_a_failed_job_does_not_end_the_worker(queue, db, monkeypatch):
+    failed, good = queue.enqueue(jobs.fail), queue.enqueue(jobs.sleep, 0, job_id="run-7-1")
+    told = []
+    monkeypatch.setattr(workers.log, "info", lambda text, *values: told.append((text % values, logs.fields())))
     workers.worker("chats").work(burst=True, logging_level="CRITICAL")
     assert failed.get_status(refresh=True) == "failed"
     assert good.get_status(refresh=True) == "finished"
+    assert [text.partition(" in ")[0] for text, _fields in told] == ["chats: failed", "chats: done"]
+    assert [ids for _text, ids in told] == [{"job": failed.id}, {"job": "run-7-1", "run": "0"}]
 
 
 def test_the_heart_beats_while_a_job_runs(queue, rq_url, db, monkeypatch):
