@@ -27,6 +27,7 @@ test: $(READY) ## run the tests
 lint: $(READY) ## check style, formatting, types, templates, import direction, migrations, and the packages' licences and advisories
 	@$(RUN) -m ruff check .
 	@$(RUN) -m ruff format --check .
+	@find templates -name '*.html' -print0 | xargs -0 .venv/bin/djade --target-version 5.2 --check
 	@$(RUN) -m mypy
 	@$(RUN) -c 'from importlinter.cli import lint_imports_command as lint; lint()'
 	@$(RUN) -W 'ignore:Got an error checking' manage.py makemigrations --check --dry-run
