@@ -3,7 +3,6 @@
 import re
 from collections.abc import Iterator
 from datetime import timedelta
-from types import SimpleNamespace
 from typing import Any
 from uuid import UUID
 
@@ -11,6 +10,7 @@ from django import forms
 from django.core.paginator import Paginator
 from django.template.loader import render_to_string
 from django.utils import timezone
+from django.utils.safestring import SafeString, mark_safe
 
 from coverage.models import Chat
 from extraction.selectors import STATES, StateGroup
@@ -44,10 +44,19 @@ class SampleForm(forms.Form):
                 field.widget.attrs |= {"aria-invalid": "true", "aria-describedby": f"error-{name}"}
 
 
-def samples(request: PageRequest) -> dict[str, str]:
+def samples(request: PageRequest) -> dict[str, SafeString]:
     """{theme: the fragments' HTML}, with ids of each theme's own so that both fit on one page."""
     html = render_to_string("styleguide/samples.html", _context(), request)
-    return {theme: REFERENCES.sub(rf"\g<1>\g<2>-{theme}", html) for theme in THEMES}
+    return {theme: _renamed(html, theme) for theme in THEMES}
+
+
+def _renamed(html: str, suffix: str) -> SafeString:
+    """The same with ids of its own: what templates rendered, for a second place on the page."""
+    return mark_safe(REFERENCES.sub(rf"\g<1>\g<2>-{suffix}", html))
+
+
+def _each(template: str, contexts: list[dict[str, Any]]) -> list[SafeString]:
+    return [_renamed(render_to_string(template, context), str(n)) for n, context in enumerate(contexts, start=1)]
 
 
 def _context() -> dict[str, Any]:
@@ -59,15 +68,24 @@ def _context() -> dict[str, Any]:
         "ago": timezone.now() - timedelta(days=9),
         "page": Paginator(range(10_000), 50).page(7),
         "list_path": "/styleguide/",
-        "chat": NO_CHAT,
-        "strips": [
-            ("Every state", strip.build(list(_messages(28)))),
-            ("1,000 messages, in buckets", strip.build(list(_messages(250, in_each=4)))),
-        ],
+        "strips": _each(
+            "chats/coverage_strip.html",
+            [
+                {"strip": strip.build(list(_messages(28))), "chat": NO_CHAT},
+                {"strip": strip.build(list(_messages(250, in_each=4))), "chat": NO_CHAT},
+            ],
+        ),
         "coverages": [_covered(0, 1200), _covered(640, 1200, parked=220), _covered(1200, 1200), _covered(0, 0)],
         "form": SampleForm({"q": "stomata", "state": "nonsense", "budget": "-1"}),
-        "docks": [_dock(running=2, queued=1, failed=1, rows=_rows()), _dock(offline="Worker offline: nobody works on chats."), _dock()],
-    }  # fmt: skip
+        "docks": _each(
+            "dock/dock_box.html",
+            [
+                _dock(running=2, queued=1, failed=1, rows=_rows()),
+                _dock(offline="Worker offline: nobody works on chats."),
+                _dock(),
+            ],
+        ),
+    }
 
 
 def _messages(count: int, in_each: int = 1) -> Iterator[StateGroup]:
@@ -82,10 +100,9 @@ def _covered(tokens: int, whole: int, parked: int = 0) -> dict[str, int]:
     return {"covered_tokens": tokens, "total_tokens": whole, "parked_tokens": parked}
 
 
-def _dock(**more: Any) -> Any:
-    idle: dict[str, Any] = {"running": 0, "queued": 0, "failed": 0, "failed_steers": 0, "rows": (), "more": 0}
-    state = Dock(**idle | {"offline": ""} | more)
-    return SimpleNamespace(dock=state, name="with work" if state.rows else "offline" if state.offline else "idle")
+def _dock(**more: Any) -> dict[str, Any]:
+    none: dict[str, Any] = {"running": 0, "queued": 0, "failed": 0, "failed_steers": 0, "rows": (), "more": 0, "offline": ""}
+    return {"dock": Dock(**none | more), "may_import": True}
 
 
 def _rows() -> list[Row]:
