@@ -101,7 +101,15 @@ def _covered(tokens: int, whole: int, parked: int = 0) -> dict[str, int]:
 
 
 def _dock(**more: Any) -> dict[str, Any]:
-    none: dict[str, Any] = {"running": 0, "queued": 0, "failed": 0, "failed_steers": 0, "rows": (), "more": 0, "offline": ""}
+    none: dict[str, Any] = {
+        "running": 0,
+        "queued": 0,
+        "failed": 0,
+        "failed_steers": 0,
+        "rows": (),
+        "more": 0,
+        "offline": "",
+    }
     return {"dock": Dock(**none | more), "may_import": True}
 
 
