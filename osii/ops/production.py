@@ -29,6 +29,7 @@ def examine() -> Iterator[Finding]:
     yield deployment()
     yield backup()
     yield accounts()
+    yield embedder()
     yield metrics()
     yield servers()
 
@@ -120,6 +121,13 @@ def accounts() -> Finding:
     if not settings.OSII_LOGIN_ATTEMPTS:
         return Finding("Accounts", "fail", "failed logins have no limit", "unset OSII_LOGIN_ATTEMPTS")
     return Finding("Accounts", "ok", f"{staff} staff, {supers} of them superusers; failed logins are limited")
+
+
+def embedder() -> Finding:
+    if settings.OSII_EMBEDDER == "hashing":
+        detail = "hashing compares letters, not meanings: it is for tests"
+        return Finding("Meaning", "warn", detail, "unset OSII_EMBEDDER, and run backfill_embeddings")
+    return Finding("Meaning", "ok", settings.OSII_EMBEDDER)
 
 
 def metrics() -> Finding:

@@ -183,6 +183,9 @@ def test_doctor_names_what_is_not_fit_for_production(settings: Any, tmp_path: Pa
     bad = {name for name, finding in found.items() if finding.state == "fail"}
     assert bad == {"HTTPS", "Host names", "Secret key", "Backup", "Accounts"}
     assert all(found[name].advice for name in bad)
+    assert found["Meaning"].state == "warn"  # the tests' embedder
+    settings.OSII_EMBEDDER = "minilm"
+    assert production.embedder().state == "ok"
 
 
 @pytest.mark.django_db
