@@ -77,7 +77,7 @@ def add_file(
         if dry_run:
             return _outcome(document, source.path, stored, _named_before(source.path))
         while True:
-            with _prepared(store, document, source) as prepared, store.lock(document.pk):
+            with _prepared(store, document, source) as prepared, store.changing(document.pk):
                 # One hold of the lock, so that nobody meets an object on its way to its row.
                 finish_removal(store, document.pk)
                 if prepared is None and not _is_kept(store, document):
@@ -95,6 +95,7 @@ def _bring_up(store: Store, file_id: str) -> None:
         for _ in heal(store, file_id, deep=False):
             pass
     except OSError as error:
+        store.stay_marked(file_id)
         logger.warning("The files of %s are behind the database (%s): reconcile repairs them.", file_id, error)
 
 

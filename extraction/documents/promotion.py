@@ -35,7 +35,7 @@ def promote(
     store = library_store()
     check_file_id(file_id)
     check_extraction_id(extraction_id)
-    with store.lock(file_id):
+    with store.changing(file_id):
         _check_files(store, file_id, extraction_id)
         with transaction.atomic(durable=True):
             document = lock_document(file_id)
@@ -60,7 +60,7 @@ def rollback(
     """
     store = library_store()
     check_file_id(file_id)
-    with store.lock(file_id):
+    with store.changing(file_id):
         with transaction.atomic(durable=True):
             document = lock_document(file_id)
             _check_expected(document, expected_primary)
@@ -148,6 +148,7 @@ def bring_files_up(store: Store, file_id: str) -> None:
         for _ in mirror.sync(store, file_id):
             pass
     except OSError as error:
+        store.stay_marked(file_id)
         logger.warning("The files of %s are behind the database (%s): reconcile repairs them.", file_id, error)
 
 

@@ -54,7 +54,7 @@ def remove_document(file_id: str, actor: str, reason: str = "", *, name_it: bool
         removal.save(force_insert=True)
         return removal
 
-    with store.removals(), store.lock(check_file_id(file_id)):
+    with store.removals(), store.changing(check_file_id(file_id)):
         return _carry_out(store, file_id, None, erase)
 
 
@@ -79,7 +79,7 @@ def remove_versions(
         removal.save(force_insert=True)
         return removal
 
-    with store.removals(), store.lock(check_file_id(file_id)):
+    with store.removals(), store.changing(check_file_id(file_id)):
         removal = _carry_out(store, file_id, list(extraction_ids), erase)
         for _ in mirror.sync(store, file_id):
             pass

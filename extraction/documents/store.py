@@ -9,9 +9,10 @@
     objects/<file_id>/removing.json         only while something of the document is being removed: what, and by which record
     tmp/                                    unfinished work, on the same file system; each entry locked by its owner
     locks/<xx>.lock                         one lock per first two hex digits of the file id
+    unfinished/<file_id>[.<what>]           while something of the document is being changed; stays when that was cut off
     locks/removals.lock                     shared by whoever removes something, alone for a backup
 
-Paths are built from checked ids only. Whoever changes something under ``objects/<file_id>`` holds `lock(file_id)`.
+Paths are built from checked ids only. Whoever changes something under ``objects/<file_id>`` does it within `changing(file_id)`.
 """
 
 import contextlib
@@ -61,12 +62,13 @@ class Store:
         self.objects = root / "objects"
         self.scratch = root / "tmp"
         self.locks = root / "locks"
+        self.unfinished = root / "unfinished"
 
     def open(self) -> "Store":
         """Make what is missing of the store; returns itself. Raises StoreError when that is not possible."""
         try:
             self._keep_private()
-            for directory in (self.objects, self.scratch, self.locks):
+            for directory in (self.objects, self.scratch, self.locks, self.unfinished):
                 directory.mkdir(parents=True, exist_ok=True)
             if not (self.root / ROOT).exists():
                 self._write_root()
@@ -148,15 +150,49 @@ class Store:
     # --- Locks and temporary work ---
 
     @contextlib.contextmanager
-    def lock(self, file_id: str) -> Iterator[None]:
+    def changing(self, file_id: str) -> Iterator[None]:
+        """`lock`, with a mark that stays when this process is killed or fails within: `unfinished.heal_marked` finds it."""
+        with self.lock(file_id):
+            self.mark(file_id)
+            yield
+            self.unmark(file_id)
+
+    def mark(self, file_id: str, what: str = "") -> None:
+        """Note that files of the document may be behind from now on. A disk that takes no mark refuses the change itself."""
+        with contextlib.suppress(OSError):
+            self._mark(file_id, what).touch(mode=0o600)
+
+    def unmark(self, file_id: str, what: str = "") -> None:
+        with contextlib.suppress(OSError):
+            self._mark(file_id, what).unlink(missing_ok=True)
+
+    def stay_marked(self, file_id: str) -> None:
+        """Within `changing`: files could not follow the database, so the mark is to stay."""
+        with contextlib.suppress(OSError):
+            self._mark(file_id).replace(self._mark(file_id, "behind"))
+
+    def _mark(self, file_id: str, what: str = "") -> Path:
+        return self.unfinished / (check_file_id(file_id) + (f".{what}" if what else ""))
+
+    def marks(self, grace: float) -> list[tuple[str, str]]:
+        """(document, what) of each mark older than ``grace`` seconds: whoever made a younger one is at work."""
+        old = time.time() - grace
+        found = (path.name.partition(".") for path in sorted(self.unfinished.iterdir()) if _modified(path) <= old)
+        return [(file_id, what) for file_id, _, what in found if is_file_id(file_id)]
+
+    def is_marked(self, file_id: str, what: str = "") -> bool:
+        return self._mark(file_id, what).exists()
+
+    @contextlib.contextmanager
+    def lock(self, file_id: str, seconds: float = LOCK_SECONDS) -> Iterator[None]:
         """The only writer of this document's files. Never nested, never taken while a database row is locked."""
         path = self.locks / f"{check_file_id(file_id)[7:9]}.lock"
-        lock = FileLock(path, timeout=LOCK_SECONDS, fallback_to_soft=False, preserve_lock_file=True)
+        lock = FileLock(path, timeout=seconds, fallback_to_soft=False, preserve_lock_file=True)
         try:
             lock.acquire()
         except Timeout:
             raise StoreError(
-                "store_busy", f"another process has held {path} for over {LOCK_SECONDS:g} s: try again"
+                "store_busy", f"another process has held {path} for over {seconds:g} s: try again"
             ) from None
         except OSError as error:
             raise StoreError("store_unusable", f"{path} cannot be locked: {error.strerror}") from error

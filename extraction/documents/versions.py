@@ -181,7 +181,7 @@ class _Job:
     def _register(self, extraction_id: str, bundle: Path, summary: Summary) -> ExtractionVersion | None:
         """Move the bundle and record it; returns a twin that another process made meanwhile, and then does nothing."""
         file_id = self.document.pk
-        with self.store.lock(file_id):
+        with self.store.changing(file_id):
             twin = None if self.force else self.twin()
             if twin is not None:
                 return twin

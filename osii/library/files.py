@@ -32,8 +32,15 @@ def bring_up(output: Output) -> None:
         with store.lock(output.document_id):
             for _ in sync(store, output.document_id, write=True, only=output):
                 pass
+        store.unmark(output.document_id, str(output.pk))
     except (OSError, StoreError) as error:
         logger.warning("The copies of %s are behind the database (%s): reconcile repairs them.", output, error)
+
+
+def foretell(output: Output) -> None:
+    """Before it is committed: mark its document, so that its copy is made even when this process does not live to do it."""
+    if output.status == Output.Status.SUCCEEDED and output.kind != OutputKind.EMBEDDINGS:
+        library_store().mark(output.document_id, str(output.pk))
 
 
 def sync(store: Store, file_id: str, *, write: bool, only: Output | None = None) -> Iterator[Difference]:

@@ -132,6 +132,7 @@ def _named(error: BaseException) -> str:
 
 def _store(row: Output, made: Made, source: Source, wanted: Wanted) -> Output:
     """Everything of the output in one transaction; of two that are made at once the first one stays."""
+    files.foretell(row)
     try:
         with transaction.atomic():
             row.save(force_insert=True)

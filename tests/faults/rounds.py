@@ -138,7 +138,8 @@ class Rounds:
                 counts = self.installation.rows(UNDER_WAY)[0]
             except psycopg.Error:
                 return False
-            names = ("runs", "processing runs", "items", "imports", "steers", "batches")
+            counts = (*counts, len(list((self.installation.home / "store" / "unfinished").glob("*"))))
+            names = ("runs", "processing runs", "items", "imports", "steers", "batches", "documents to heal")
             state["left"] = {name: count for name, count in zip(names, counts, strict=True) if count}
             state["ready"] = True
             return not state["left"]

@@ -10,6 +10,7 @@ from coverage import summaries
 from coverage.words import counted
 from extraction.documents import services as documents
 from extraction.documents.reconcile import all_documents
+from extraction.documents.unfinished import heal_marked
 from extraction.reconcile import reconcile_runs
 from osii.console import Command as OsiiCommand
 from osii.imports.reconcile import reconcile_imports
@@ -30,7 +31,10 @@ class Command(OsiiCommand):
     def arguments(self, parser: CommandParser) -> None:
         parser.add_argument("--dry-run", action="store_true", help="say what would be done and change nothing")
         parser.add_argument(
-            "--every", type=float, metavar="SECONDS", help="go on for ever, once per interval (queues only)"
+            "--every",
+            type=float,
+            metavar="SECONDS",
+            help="go on for ever, once per interval: queues, and what was cut off in the store",
         )
 
     def run(self, **options: Any) -> None:
@@ -60,7 +64,7 @@ class Command(OsiiCommand):
     def _loop(self, seconds: float) -> None:
         while True:
             close_old_connections()
-            for room, reconcile in QUEUED.items():
+            for room, reconcile in (QUEUED | {"the store": heal_marked}).items():
                 done = reconcile()
                 if done:
                     self.note(f"Reconciled {room}: " + ", ".join(f"{count} {what}" for what, count in done.items()))

@@ -53,9 +53,9 @@ def extracted(add, bad_extractors) -> Callable[..., ExtractionVersion]:
 
 
 def tree(root: Path) -> dict[str, bytes]:
-    """Every file under ``root`` with its bytes, but for the locks."""
+    """Every file under ``root`` with its bytes, but for the locks and the marks of what was cut off or refused."""
     return {
         str(path.relative_to(root)): path.read_bytes()
         for path in sorted(root.rglob("*"))
-        if path.is_file() and path.parent.name != "locks"
+        if path.is_file() and path.parent.name not in {"locks", "unfinished"}
     }
