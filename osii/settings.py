@@ -169,6 +169,7 @@ MIDDLEWARE = [
     "django.middleware.common.CommonMiddleware",
     "django.middleware.csrf.CsrfViewMiddleware",
     "django.contrib.auth.middleware.AuthenticationMiddleware",
+    "osii.ops.audit.AdminRecordMiddleware",
     "django.contrib.messages.middleware.MessageMiddleware",
     "django.middleware.clickjacking.XFrameOptionsMiddleware",
     "django_htmx.middleware.HtmxMiddleware",
@@ -249,6 +250,7 @@ CONTENT_SECURITY_POLICY = {
         "frame-ancestors": [NONE],
     },
 }
+DEFAULT_EXCEPTION_REPORTER = "osii.ops.errors.Reporter"
 # A larger request body is refused, by the API with 413. Files of a form are not counted; OSII_UPLOAD_MAX_MB limits them.
 DATA_UPLOAD_MAX_MEMORY_SIZE = 32 * 2**20
 DATA_UPLOAD_MAX_NUMBER_FILES = 1000

@@ -63,6 +63,12 @@ class WarmWorker(SimpleWorker):
         finally:
             close_old_connections()
 
+    def handle_job_failure(
+        self, job: Job, queue: Queue, started_job_registry: Any = None, exc_string: str = ""
+    ) -> None:
+        """The traceback is kept in Redis and shown on the queues' pages: without secrets."""
+        super().handle_job_failure(job, queue, started_job_registry, logs.secrets.cover(exc_string))
+
     def handle_execution_ended(self, *args: Any, **kwargs: Any) -> None:
         self._ended.set()  # a later beat would write keys of a job that has been put away
         super().handle_execution_ended(*args, **kwargs)

@@ -20,6 +20,8 @@ SIGNATURES = (
     (b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1", "application/x-ole-storage"),
     (b"{\\rtf", "application/rtf"),
 )
+SIGNED = {kind for _mark, kind in SIGNATURES} | {"image/webp", "image/bmp"}
+"""Types that begin in their own way: a name alone makes no file one of them."""
 ZIP = b"PK\x03\x04"
 PDF, PDF_MARK = "application/pdf", b"%PDF-"
 OLE = "application/x-ole-storage"
@@ -82,7 +84,7 @@ def media_type(filename: str, head: bytes, tail: bytes = b"") -> str:
             or (named if named == "text/plain" else None)
             or ("text/plain" if looks_like_text(head) else BINARY)
         )
-    if named in PACKAGES.values() or named == PDF:
+    if named in PACKAGES.values() or named in SIGNED:
         return named if not head else (_by_words(head) or "text/plain") if looks_like_text(head) else BINARY
     return named
 

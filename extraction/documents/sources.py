@@ -4,6 +4,7 @@ import contextlib
 import errno
 import hashlib
 import os
+import re
 import stat
 import unicodedata
 from collections.abc import Iterable, Iterator
@@ -18,6 +19,7 @@ from .media import HEAD_BYTES, media_type
 
 MAX_SOURCE_BYTES = 1 << 30
 
+OVERRIDES = re.compile(r"[\u202a-\u202e\u2066-\u2069]")
 LINE_BREAKING = {"Cc", "Zl", "Zp"}
 SPECIAL = (
     (stat.S_ISFIFO, "a named pipe"),
@@ -75,6 +77,11 @@ def shown(path: str | os.PathLike[str]) -> str:
     """The path in one line, whatever bytes its name has."""
     text = os.fsencode(path).decode("utf-8", "backslashreplace")
     return "".join(repr(letter)[1:-1] if unicodedata.category(letter) in LINE_BREAKING else letter for letter in text)
+
+
+def as_download(name: str) -> str:
+    """A file's name for whoever saves it: nothing turns its direction, so that its ending is where it seems to be."""
+    return OVERRIDES.sub("_", name)
 
 
 @contextlib.contextmanager

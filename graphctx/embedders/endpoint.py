@@ -9,6 +9,7 @@ import threading
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any
+from urllib.parse import urlsplit
 
 import numpy as np
 
@@ -41,11 +42,17 @@ class _Refused(EmbeddingError):
 class Connection:
     """Where the server is and how it is asked: seconds per request, further attempts, texts per request."""
 
-    url: str
+    url: str = field(repr=False)
     key: str = field(repr=False, default="")
     seconds: float = 30.0
     retries: int = 4
     batch: int = 64
+
+    @property
+    def shown(self) -> str:
+        """The address, fit for messages: without user name and password."""
+        parts = urlsplit(self.url)
+        return parts._replace(netloc=parts.netloc.rpartition("@")[2]).geturl()
 
 
 class EndpointEmbedder(Embedder):
@@ -173,7 +180,8 @@ class EndpointEmbedder(Embedder):
         if self.connection.key:
             what = what.replace(self.connection.key, "***")
         return EmbeddingError(
-            f"the embeddings endpoint {self.connection.url} ({self.spec.model}) {what}" + (f"; {hint}" if hint else "")
+            f"the embeddings endpoint {self.connection.shown} ({self.spec.model}) {what}"
+            + (f"; {hint}" if hint else "")
         )
 
 

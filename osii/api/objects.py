@@ -21,6 +21,7 @@ from extraction.documents.errors import (
     UnknownDocument,
     UnknownVersion,
 )
+from extraction.documents.sources import as_download
 from extraction.documents.store import library_store
 from extraction.models import Document, ExtractionVersion
 from osii.library import progress, scopes, shown
@@ -171,7 +172,7 @@ def source(request: ApiRequest, file_id: str) -> HttpResponse:
 
 def _file(path: Path, name: str, mime: str) -> HttpResponse:
     try:
-        response = FileResponse(path.open("rb"), as_attachment=True, filename=name, content_type=mime)
+        response = FileResponse(path.open("rb"), as_attachment=True, filename=as_download(name), content_type=mime)
     except OSError:
         raise Problem(404, f"{name} is not on the disk.") from None
     for header, value in SAFE_HEADERS.items():

@@ -6,12 +6,15 @@ import errno
 import io
 import json
 import os
+import re
 import secrets
 import zipfile
 from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
+from coverage.cells import safe_cell
+from coverage.importers.values import printable
 from coverage.models import Chat, Learner, Message
 from extraction.documents.bundle import TEXT
 from extraction.documents.store import library_store
@@ -35,18 +38,11 @@ tokens.csv         tokens of the HTTP API, without their secrets
 In the tables, a cell that a spreadsheet would run as a formula begins with an apostrophe.
 """
 
-FORMULA = ("=", "+", "-", "@", "\t", "\r", "\n", "＝", "＋", "－", "＠")
+UNSAFE_IN_A_NAME = re.compile(r'[\\/:*?"<>|]')
 
 
 class ExportError(Exception):
     """Nothing was exported; the text says why."""
-
-
-def safe_cell(value: Any) -> Any:
-    """The value as a cell: a text that a spreadsheet would take for a formula begins with an apostrophe."""
-    if isinstance(value, str) and value.lstrip(" ").startswith(FORMULA):
-        return f"'{value}"
-    return value
 
 
 def export(learner: Learner, target: Path, *, now: str, progress: Callable[..., Any]) -> dict[str, Any]:
@@ -142,10 +138,15 @@ def _document(archive: zipfile.ZipFile, document: Document) -> None:
     source = store.source_path(document.pk)
     if source is not None:
         with contextlib.suppress(FileNotFoundError):
-            archive.write(source, f"{place}/{source.name}")
+            archive.write(source, f"{place}/{_entry_name(source.name)}")
     if document.primary_id is not None:
         with contextlib.suppress(FileNotFoundError):
             archive.write(store.version_dir(document.pk, document.primary_id) / TEXT, f"{place}/as read/{TEXT}")
+
+
+def _entry_name(name: str) -> str:
+    """A file's name as a name in the zip: for some programs a backslash or a colon would lead out of its folder."""
+    return UNSAFE_IN_A_NAME.sub("_", printable(name)).strip(" .") or "file"
 
 
 def _table(archive: zipfile.ZipFile, name: str, columns: Iterable[str], rows: Any) -> None:

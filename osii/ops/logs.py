@@ -18,7 +18,7 @@ MASK = "***"
 LEAST = 6
 """A shorter value is no secret, and would be found in too many words."""
 NAMES = re.compile(r"(_API_KEY|PASSWORD|SECRET|SECRET_KEY|TOKEN)$")
-ADDRESSES = ("DATABASE_URL", "REDIS_URL", "OSII_LLM_BASE_URL")
+ADDRESSES = ("DATABASE_URL", "REDIS_URL", "OSII_LLM_BASE_URL", "OSII_EMBEDDINGS_BASE_URL")
 
 PATTERNS = (
     (re.compile(r"\b(Bearer|Basic)\s+[^\s\"',;]+", re.IGNORECASE), rf"\1 {MASK}"),

@@ -4,6 +4,7 @@ Failures count for a quarter of an hour: per account and address together, per a
 high, for whoever wants to lock an account out must not find it easy either. While a lock holds, no password is looked at.
 """
 
+import logging
 from typing import Any
 
 from django.conf import settings
@@ -11,8 +12,11 @@ from django.contrib.admin.forms import AdminAuthenticationForm
 from django.contrib.auth import views as auth
 from django.http import HttpRequest, HttpResponse
 
+from osii.ops import audit
 from osii.ops.limits import limits
 from osii.ops.requests import address_of
+
+logger = logging.getLogger(__name__)
 
 WINDOW_SECONDS = 15 * 60
 PER_ADDRESS, PER_ACCOUNT = 6, 20
@@ -30,6 +34,8 @@ class LoginView(auth.LoginView):
         if not wait:
             return super().post(request, *args, **kwargs)
         minutes = -(-wait // 60)
+        # Not the name: people type a password there.
+        logger.warning("Logins from %s wait for %d s after too many failures", address_of(request), wait)
         form = AdminAuthenticationForm(request, initial={"username": request.POST.get("username", "")})
         response = self.render_to_response(self.get_context_data(form=form, locked_minutes=minutes), status=429)
         response.headers["Retry-After"] = str(wait)
@@ -44,7 +50,9 @@ class LoginView(auth.LoginView):
     def form_valid(self, form: AdminAuthenticationForm) -> HttpResponse:
         if settings.OSII_LOGIN_ATTEMPTS:
             limits.clear(*self._counters()[0][:2])
-        return super().form_valid(form)
+        response = super().form_valid(form)
+        audit.record(self.request, response.status_code, {})
+        return response
 
     def _wait(self) -> int:
         """Seconds until the longest lock ends; 0 without one."""
@@ -66,3 +74,12 @@ class LoginView(auth.LoginView):
             ("login-address", address, PER_ADDRESS * most),
             ("login-account", name, PER_ACCOUNT * most),
         ]
+
+
+class LogoutView(auth.LogoutView):
+    """Logging out, on record like logging in."""
+
+    def post(self, request: HttpRequest, *args: Any, **kwargs: Any) -> HttpResponse:
+        if request.user.is_authenticated:
+            audit.record(request, 302, {})
+        return super().post(request, *args, **kwargs)

@@ -1,9 +1,8 @@
 """Routes of the dashboard."""
 
-from django.contrib.auth import views as auth
 from django.urls import path
 
-from .logins import LoginView
+from .logins import LoginView, LogoutView
 from .views import (
     activity,
     batches,
@@ -32,7 +31,7 @@ from .views import (
 urlpatterns = [
     path("", home.home, name="home"),
     path("login/", LoginView.as_view(), name="login"),
-    path("logout/", auth.LogoutView.as_view(), name="logout"),
+    path("logout/", LogoutView.as_view(), name="logout"),
     path("chats/", chats.chats, name="chats"),
     path("chats/<uuid:chat_id>/", chats.chat, name="chat"),
     path("chats/<uuid:chat_id>/live/", chats.chat_live, name="chat-live"),

@@ -11,6 +11,8 @@ from dataclasses import dataclass
 from itertools import pairwise
 from typing import Any
 
+from coverage.cells import safe_row
+
 from ..bundle import Bundle
 
 GAP = "\n\n"
@@ -115,7 +117,7 @@ class Flow:
                 self._bundle.errors.append(f"tables after the {MAX_TABLES:,}th are in the text, but not kept as files")
             return
         written = io.StringIO()
-        csv.writer(written, lineterminator="\n").writerows(rows)
+        csv.writer(written, lineterminator="\n").writerows(map(safe_row, rows))  # the JSON has them as they are
         as_json = json.dumps({"columns": len(rows[0]), "rows": rows}, ensure_ascii=False)
         for suffix, data in (("csv", written.getvalue()), ("json", as_json)):
             self._bundle.artifact(

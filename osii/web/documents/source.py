@@ -11,6 +11,7 @@ from django.http import FileResponse, Http404
 
 from extraction.documents.errors import DocumentError
 from extraction.documents.selectors import version_artifact
+from extraction.documents.sources import as_download
 from extraction.documents.store import library_store
 from extraction.models import Document
 
@@ -81,7 +82,10 @@ def answer(document: Document, *, download: bool) -> FileResponse:
     except OSError as error:
         raise Http404("The bytes of this document cannot be read.") from error
     response = FileResponse(
-        file, as_attachment=not shown, filename=document.filename, content_type=document.mime if shown else DOWNLOAD
+        file,
+        as_attachment=not shown,
+        filename=as_download(document.filename),
+        content_type=document.mime if shown else DOWNLOAD,
     )
     return _locked(response, POLICIES[document.mime if shown and document.mime == PDF else ""])
 
