@@ -77,7 +77,7 @@ def test_no_command_tells_a_secret_when_nothing_answers(command: tuple[str, ...]
     """Each with real settings, and servers that are not there: what goes wrong is told, and what it was tried with is not."""
     told = subprocess.run(
         [sys.executable, "-W", "ignore", str(Path(__file__).parents[3] / "manage.py"), *command],
-        check=False, capture_output=True, text=True, cwd=tmp_path, timeout=60, env=os.environ | VARIABLES | {"OSII_HOME": str(tmp_path)},
+        check=False, capture_output=True, text=True, cwd=tmp_path, timeout=150, env=os.environ | VARIABLES | {"OSII_HOME": str(tmp_path)},
     )  # fmt: skip
     assert leaked(told.stdout + told.stderr) == []
     assert told.stdout + told.stderr
