@@ -52,6 +52,7 @@ class ListAdmin(admin.ModelAdmin):
 
     list_per_page = 50
     show_full_result_count = False
+    show_facets = admin.ShowFacets.NEVER  # each would count the table
     paginator = EstimatingPaginator
 
     def chosen(self, request: HttpRequest, rows: QuerySet, *, most: int = MOST_CHOSEN) -> list[Any] | None:

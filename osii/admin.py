@@ -26,6 +26,7 @@ from . import (  # noqa: F401 - they register their models
 admin.site.site_header = "OSII administration"
 admin.site.site_title = "OSII"
 admin.site.index_title = "All tables"
+admin.site.site_url = None  # the dashboard is linked beside it
 admin.site.empty_value_display = "–"
 apps.get_app_config("django_rq").verbose_name = "Queues"
 

@@ -53,7 +53,9 @@ class ProcessingRunAdmin(ReadOnlyAdmin):
 
     @admin.display(description="plan, as it was")
     def planned(self, run: ProcessingRun) -> SafeString:
-        """One row per step, as the plan counted when the run was made."""
+        """One row per step, as the plan counted when the run was made; a run made without one has none."""
+        if not _plan(run).get("steps"):
+            return SafeString("–")
         rows = format_html_join(
             "",
             "<tr><th>{}</th><td>{}</td><td>{}</td><td>{}</td><td>{}</td></tr>",

@@ -107,6 +107,7 @@ def test_a_list_can_be_searched_and_counts_no_big_table(model):
     assert shown.search_fields
     assert shown.list_display != ("__str__",)
     assert shown.show_full_result_count is False
+    assert shown.show_facets is admin.ShowFacets.NEVER
     assert shown.paginator is admin_base.EstimatingPaginator
 
 
