@@ -103,6 +103,7 @@ def undone() -> Iterator[None]:
 
 
 @pytest.mark.slow
+@pytest.mark.timeout(900)
 @pytest.mark.django_db
 @pytest.mark.parametrize("scope", ["staff", "learner"])
 def test_no_route_breaks_and_all_answer_as_the_schema_says(

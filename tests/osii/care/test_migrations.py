@@ -100,6 +100,7 @@ def test_every_migration_can_be_undone_but_those_listed() -> None:
     assert forward == set(CANNOT_BE_UNDONE)
 
 
+@pytest.mark.timeout(600)
 def test_the_first_release_comes_forward_with_its_data(database: None, settings: Any, tmp_path: Path) -> None:
     settings.OSII_HOME = tmp_path
     shutil.copytree(WRITTEN / "store", tmp_path / "store")
