@@ -63,6 +63,7 @@ class Reader:
         return self._ask("GET", path, None)
 
     def _ask(self, method: str, path: str, body: str | None) -> tuple[int, str]:
+        self._connection.close()  # whoever looks at a page rests longer than the server keeps a connection
         headers = {"Cookie": "; ".join(f"{name}={value}" for name, value in self._cookies.items())}
         if body is not None:
             headers["Content-Type"] = "application/x-www-form-urlencoded"
