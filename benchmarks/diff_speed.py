@@ -1,92 +1,87 @@
 """The diff of one long chat: every message's state from the ledger, beside reading the rows alone."""
 
-import time
+from collections import Counter
 from uuid import uuid4
 
-from django.conf import settings
-from django.db import transaction
-
-from coverage.batches import first_batch
-from coverage.models import Chat, Message
+from coverage.models import Chat, CoverageEntry, Message
 from coverage.services import IncomingMessage, append_entries, get_or_create_learner, put_messages
-from extraction import frontier
 from extraction.models import Batch, BatchMessage, Run
 from extraction.selectors import chat_coverage, grouped_states
 from osii.web import strip
 
-from .measure import median_ratio, spread, take_turns
+from .measure import Case, compare
 from .result import Result, Target
 from .scratch import analyze
 
-SIZES = {10_000: 15, 100_000: 3}  # messages: rounds
+QUICK = {1_000: 15, 10_000: 9}  # messages: rounds
+FULL = {10_000: 15, 100_000: 3}
 BATCH_MESSAGES = 50
-BATCHES = 12  # planned one after another
-LIMIT_MS = 100  # for the smaller size; the larger one may take as many times longer as it is larger
+LIMIT_MS, LIMIT_AT = 100, 10_000
+"""For a chat of so many messages; a longer one may take as many times longer as it is longer."""
 
 
-def run() -> list[Result]:
-    return [result for messages, rounds in SIZES.items() for result in _measure(messages, rounds)]
+def run_quick() -> list[Result]:
+    return compare("diff", QUICK, _diff) + compare("diff", QUICK, _strip)
 
 
-def _measure(messages: int, rounds: int) -> list[Result]:
-    chat = _chat(messages)
-    columns = ("message_id", "position", "role", "tokens", "fingerprint")
-    calls = {
-        "rows": lambda: list(Message.objects.filter(chat=chat).order_by("position").values_list(*columns)),
-        "diff": lambda: chat_coverage(chat.pk),
-        "strip": lambda: strip.build(grouped_states(chat.pk, messages, strip.buckets(messages))),
-    }
+def run_full() -> list[Result]:
+    return compare("diff", FULL, _diff) + compare("diff", FULL, _strip)
+
+
+def _diff(count: int) -> Case:
+    chat = half_covered(count)
     data = chat_coverage(chat.pk)
     if not 0 < data["covered_tokens"] < data["total_tokens"]:
         raise RuntimeError("the chat is not half covered: the diff benchmark is void")
-    times = take_turns(calls, rounds=rounds)
-    rows = f"reading the {messages:,} rows, no diff"
-    return [
-        Result("diff", rows, "ms", **spread(times["rows"])),
-        Result(
-            "diff",
-            f"chat_coverage of {messages:,} messages, half covered",
-            "ms",
-            **spread(times["diff"]),
-            beside=rows,
-            ratio=median_ratio(times["diff"], times["rows"]),
-            target=Target(LIMIT_MS * messages / min(SIZES)),
-        ),
-        Result(
-            "diff",
-            f"the coverage strip of {messages:,} messages",
-            "ms",
-            **spread(times["strip"]),
-            beside=rows,
-            ratio=median_ratio(times["strip"], times["rows"]),
-        ),
-        Result("diff", f"planning a batch ahead in {messages:,} messages", "ms", **spread(_plan(chat))),
-    ]
+    return Case(
+        ours=lambda: chat_coverage(chat.pk),
+        limit=("reading the rows, no diff", lambda: _read_rows(chat)),
+        rivals={"the ledger's sums by a loop over both": lambda: _looped(chat)},
+        name=f"the state of {count:,} messages",
+        target=Target(LIMIT_MS * max(1, count / LIMIT_AT)),
+    )
 
 
-def _plan(chat: Chat) -> list[float]:
-    """Milliseconds of each of a run's plans after its first, each after the batch before has been covered."""
-    times = []
-    frontier.forget()
-    with transaction.atomic():
-        for _ in range(BATCHES):
-            began = time.perf_counter()
-            rows = frontier.ahead(chat.pk)
-            frontier.remember(chat.pk, rows)
-            group = first_batch(rows, settings.EXTRACTION_CHUNK_TOKENS)
-            times.append(1000 * (time.perf_counter() - began))
-            append_entries(chat, group, batch_id=uuid4())
-        transaction.set_rollback(True)
-    return times[1:]
+def _strip(count: int) -> Case:
+    chat = half_covered(count)
+    return Case(
+        ours=lambda: strip.build(grouped_states(chat.pk, count, strip.buckets(count))),
+        limit=("reading the rows, no diff", lambda: _read_rows(chat)),
+        rivals={"the state of each message": lambda: chat_coverage(chat.pk)},
+        name=f"the strip of {count:,} messages",
+    )
 
 
-def _chat(count: int) -> Chat:
-    chat = Chat.objects.create(learner=get_or_create_learner("Benchmark diff"), title="A long chat")
+def _read_rows(chat: Chat) -> list[tuple]:
+    columns = ("message_id", "position", "role", "tokens", "fingerprint")
+    return list(Message.objects.filter(chat=chat).order_by("position").values_list(*columns))
+
+
+def _looped(chat: Chat) -> int:
+    """What is covered, counted here: the rows of the chat and of its ledger are read and gone through."""
+    left: Counter[str] = Counter()
+    for fingerprint, kind in CoverageEntry.objects.filter(chat=chat).values_list("fingerprint", "kind"):
+        left[fingerprint] += 1 if kind == CoverageEntry.Kind.COVER else -1
+    covered = 0
+    for _, _, _, tokens, fingerprint in _read_rows(chat):
+        if left[fingerprint] > 0:
+            left[fingerprint] -= 1
+            covered += tokens
+    return covered
+
+
+def half_covered(count: int) -> Chat:
+    """A chat of so many messages; the one that is there, where there is one."""
+    title = f"A chat of {count} messages, half of them covered"
+    there = Chat.objects.filter(title=title).first()
+    if there is not None:
+        return there
+    chat = Chat.objects.create(learner=get_or_create_learner("Benchmark diff"), title=title)
     roles = ("user", "assistant")
     incoming = [
         # Every tenth text repeats, as "yes" and "thanks" do: the diff counts them.
         IncomingMessage(
-            f"m{n}", roles[n % 2], [{"type": "text", "text": f"Message {n if n % 10 else 0} of this chat."}]
+            f"m{n}", roles[n % 2], [{"type": "text", "text": f"Message {n if n % 10 else 0} of this chat. " * 8}]
         )
         for n in range(count)
     ]

@@ -21,7 +21,7 @@ from .measure import median_ratio, spread
 from .processor import worked
 from .result import Result, Target
 
-FEW, MANY = 200, 2000
+FEW, QUICK, FULL = 100, 300, 2000
 PART = 50
 """Files measured together: a value is a mean over so many."""
 WORKED = "ms of processor time"
@@ -29,28 +29,36 @@ EXTRACTED = 10
 """So many files of each part are extracted."""
 
 
-def run() -> list[Result]:
+def run_quick() -> list[Result]:
+    return _run(QUICK)
+
+
+def run_full() -> list[Result]:
+    return _run(FULL)
+
+
+def _run(many: int) -> list[Result]:
     with tempfile.TemporaryDirectory() as directory, override_settings(OSII_HOME=Path(directory) / "home"):
-        parts = [_part(Path(directory), start) for start in range(0, MANY, PART)]
+        parts = [_part(Path(directory), start, many) for start in range(0, many, PART)]
         found = Document.objects.filter(sources__path__startswith=directory).count()
-        if found != MANY or sum(1 for _ in services.reconcile_all(dry_run=True)):
-            raise RuntimeError(f"{found} documents are whole, not {MANY}: the intake benchmark is void")
+        if found != many or sum(1 for _ in services.reconcile_all(dry_run=True)):
+            raise RuntimeError(f"{found} documents are whole, not {many}: the intake benchmark is void")
     compared = FEW // PART
     results = []
     for what, unit in (("added", "ms"), ("added", WORKED), ("added", "KiB"), ("extracted", "ms"), ("extracted", "KiB")):
-        few, many = ([part[what, unit] for part in rows] for rows in (parts[:compared], parts[-compared:]))
+        first, last = ([part[what, unit] for part in rows] for rows in (parts[:compared], parts[-compared:]))
         case = f"{what}, of the first {FEW:,} files"
         results += [
-            Result("intake", case, f"{unit}/file", **spread(few)),
+            Result("intake", case, f"{unit}/file", **spread(first)),
             Result(
-                "intake", f"{what}, of the last {FEW:,} of {MANY:,}", f"{unit}/file", **spread(many), beside=case,
-                ratio=median_ratio(many, few), target=Target(1.25, of_ratio=True),
+                "intake", f"{what}, of the last {FEW:,} of {many:,}", f"{unit}/file", **spread(last), beside=case,
+                ratio=median_ratio(last, first), target=Target(1.25, of_ratio=True),
             ),
         ]  # fmt: skip
     return results
 
 
-def _part(directory: Path, start: int) -> dict[tuple[str, str], float]:
+def _part(directory: Path, start: int, many: int) -> dict[tuple[str, str], float]:
     """Add a part of the files, and extract some where it is compared: {("added", "ms"): per file, …}."""
     paths = []
     for number in range(start, start + PART):
@@ -58,7 +66,7 @@ def _part(directory: Path, start: int) -> dict[tuple[str, str], float]:
         paths[-1].write_text(f"Note {number}.\n\n" + f"Line of the note with the number {number}.\n" * 40)
     ids: list[str] = []
     measured = _measured("added", PART, lambda: ids.extend(services.add_file(path).file_id for path in paths))
-    if start < FEW or start >= MANY - FEW:
+    if start < FEW or start >= many - FEW:
         measured |= _measured("extracted", EXTRACTED, lambda: [services.extract(one) for one in ids[:EXTRACTED]])
     return measured
 

@@ -1,10 +1,28 @@
-"""Timing that survives a busy machine: rivals take turns, medians are compared, the spread is kept."""
+"""Timing that survives a busy machine: rivals take turns, medians are compared, the spread is kept.
 
+And what an operation costs beside its time: how that grows with the size, the memory at its highest, and the queries.
+"""
+
+import contextlib
+import ctypes
+import gc
+import math
 import statistics
 import time
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from django.db import connection
+from django.test.utils import CaptureQueriesContext
+
+from . import scratch
+from .result import Result, Target
 
 Call = Callable[[], object]
+
+STATUS, FORGET = Path("/proc/self/status"), Path("/proc/self/clear_refs")
+"""Of this process's memory, where the kernel tells it; and where the highest mark so far is forgotten by writing a 5."""
 
 
 def take_turns(calls: Mapping[str, Call], *, rounds: int, warm_up: int = 2) -> dict[str, list[float]]:
@@ -37,6 +55,127 @@ def spread(values: Sequence[float]) -> dict[str, float | int]:
     }
 
 
+def once(value: float) -> dict[str, float | int]:
+    """The same fields of what is measured once, or is the same each time."""
+    return {"median": value, "low": value, "high": value, "runs": 1}
+
+
 def median_ratio(values: Sequence[float], beside: Sequence[float]) -> float:
     """The median of the ratios within each round."""
     return statistics.median(value / other for value, other in zip(values, beside, strict=True))
+
+
+def growth(small: Sequence[float], large: Sequence[float], factor: float) -> float:
+    """The exponent of growth between two sizes, of which the second is ``factor`` times the first: 0 for what stays as it is,
+    1 for what grows as the size does. Of the fastest round of each, which others on the machine delay the least.
+    """
+    return math.log(min(large) / min(small)) / math.log(factor)
+
+
+@dataclass(frozen=True, slots=True)
+class Cost:
+    """``peak_mb`` is None where the kernel does not tell."""
+
+    peak_mb: float | None
+    queries: int
+
+
+def cost_of(call: Call) -> Cost:
+    """What one call costs: the fields ``peak_mb`` and ``queries`` of a Result."""
+    with CaptureQueriesContext(connection) as captured, contextlib.suppress(OSError):
+        before = _resting()
+        call()
+        return Cost(max(0.0, (_resident("VmHWM") - before) / 1e6), len(captured))
+    with CaptureQueriesContext(connection) as captured:
+        call()
+    return Cost(None, len(captured))
+
+
+def _resting() -> int:
+    """Bytes in memory with nothing left over from earlier; the highest mark begins here."""
+    gc.collect()
+    with contextlib.suppress(AttributeError, OSError):
+        ctypes.CDLL(None).malloc_trim(0)  # what was freed and is still held would hide what the call takes
+    FORGET.write_text("5")
+    return _resident("VmRSS")
+
+
+def _resident(field: str) -> int:
+    for line in STATUS.read_text().splitlines():
+        if line.startswith(field):
+            return int(line.split()[1]) * 1024
+    raise OSError(f"{STATUS} has no {field}")
+
+
+@dataclass(frozen=True, slots=True)
+class Case:
+    """What is done at one size: ``limit`` does the least that there is to do, ``rivals`` do the work otherwise.
+
+    ``amount`` operations are in one call: times are told for one, or with a unit "…/s" as operations in a second.
+    """
+
+    ours: Call
+    limit: tuple[str, Call]
+    rivals: Mapping[str, Call]
+    amount: float = 1
+    name: str = ""
+    target: Target | None = None
+
+
+def compare(benchmark: str, sizes: Mapping[int, int], case: Callable[[int], Case], *, unit: str = "ms") -> list[Result]:
+    """Rows of each size (size: rounds): the limit, the rivals and ours, which is compared with both and with the size before."""
+    results: list[Result] = []
+    before: tuple[int, list[float]] | None = None
+    for size, rounds in sizes.items():
+        made = case(size)
+        cost = cost_of(made.ours)  # also its first call
+        calls = {"limit": made.limit[1], **made.rivals, "ours": made.ours}
+        times = take_turns(calls, rounds=rounds, warm_up=1)
+        grown = growth(before[1], times["ours"], size / before[0]) if before else None
+        results += _rows(benchmark, unit, made, times, cost, grown)
+        before = size, times["ours"]
+    return results
+
+
+def at_sizes(sizes: Sequence[int], over: Callable[[int], list[Result]]) -> list[Result]:
+    """The rows of each size, each in a database of its own, named by their size and with their growth from the one before."""
+    results: list[Result] = []
+    before: dict[str, Result] = {}
+    for place, size in enumerate(sizes):
+        with scratch.another():
+            rows = {row.case: row for row in over(size)}
+        for case, row in rows.items():
+            old = before.get(case)
+            comparable = old is not None and row.unit in {"ms", "s"} and old.unit == row.unit
+            grown = growth([old.low], [row.low], size / sizes[place - 1]) if comparable else None
+            beside = f"{size:,}: {row.beside}" if row.beside in rows else row.beside
+            results.append(replace(row, case=f"{size:,}: {case}", beside=beside, growth=grown))
+        before = rows
+    return results
+
+
+def _rows(
+    benchmark: str, unit: str, case: Case, times: dict[str, list[float]], cost: Cost, grown: float | None
+) -> list[Result]:
+    rate = unit.endswith("/s")
+    values = {
+        name: [case.amount / taken * 1000 if rate else taken / case.amount for taken in row]
+        for name, row in times.items()
+    }
+    limit = f"{case.name}: {case.limit[0]}"
+    best = (max if rate else min)(case.rivals, key=lambda name: statistics.median(values[name]), default=None)
+    results = [Result(benchmark, limit, unit, **spread(values["limit"]))]
+    results += [
+        Result(
+            benchmark, f"{case.name}: {name}", unit, **spread(values[name]), beside=limit,
+            ratio=median_ratio(values[name], values["limit"]),
+        )
+        for name in case.rivals
+    ]  # fmt: skip
+    ours = Result(
+        benchmark, f"{case.name}: ours", unit, **spread(values["ours"]), beside=limit,
+        ratio=median_ratio(values["ours"], values["limit"]), target=case.target,
+        to_rival=median_ratio(values["ours"], values[best]) if best else None,
+        growth=grown, peak_mb=cost.peak_mb, queries=cost.queries,
+    )  # fmt: skip
+    return [*results, ours]

@@ -5,9 +5,11 @@ batches do. The embedder's share is measured by itself.
 """
 
 import time
+from collections.abc import Callable
+from functools import partial
 from uuid import uuid4
 
-from django.db import transaction
+from django.db import connection, transaction
 
 from coverage.models import Chat, Learner
 from coverage.services import get_or_create_learner
@@ -19,20 +21,25 @@ from extraction.staging import claim_identity
 from extraction.writing import GraphWriter
 from graphctx.embedding import active_space, get_embedder
 
-from .measure import spread
+from .measure import at_sizes, cost_of, median_ratio, spread, take_turns
 from .result import Result
-from .vectors import fill_graph
+from .vectors import add_to_graph, fill_graph, unit_rows
 
-PROPOSITIONS = 50_000
+SIZES = (5_000, 50_000)  # propositions
 CANDIDATES = 20  # of each batch
 ROUNDS = 12
 WARM_UP = 2
+TRIP, WRITING = "one round trip", "writing a proposition with its evidence and vector, undecided"
 
 
 def run() -> list[Result]:
     get_embedder().warm()
+    return at_sizes(SIZES, _over)
+
+
+def _over(propositions: int) -> list[Result]:
     learner = get_or_create_learner("Benchmark merge")
-    fill_graph(learner, active_space(), PROPOSITIONS)
+    fill_graph(learner, active_space(), propositions)
     chat = Chat.objects.create(learner=learner, title="A chat that is merged")
     times: dict[str, list[float]] = {"embedding": [], "nominating and deciding": [], "writing, under the locks": []}
     for number in range(WARM_UP + ROUNDS):
@@ -41,13 +48,19 @@ def run() -> list[Result]:
             for stage, milliseconds in taken.items():
                 times[stage].append(milliseconds / CANDIDATES)
     _check()
-    size = f"{PROPOSITIONS:,} propositions, batches of {CANDIDATES}"
+    cost = cost_of(partial(_merge, learner, _batch(chat, WARM_UP + ROUNDS)))
+    trips, rows = (take_turns({"one": call}, rounds=ROUNDS)["one"] for call in (_round_trip, _writing(learner)))
     rest = [
         sum(pair) for pair in zip(*(values for stage, values in times.items() if stage != "embedding"), strict=True)
     ]
     results = [
-        Result("merge", f"one candidate without embedding, {size}", "ms", **spread(rest)),
-    ]
+        Result("merge", TRIP, "ms", **spread(trips)),
+        Result("merge", WRITING, "ms", **spread(rows), beside=TRIP, ratio=median_ratio(rows, trips)),
+        Result(
+            "merge", f"one candidate without embedding, in batches of {CANDIDATES}", "ms", **spread(rest), beside=TRIP,
+            ratio=median_ratio(rest, trips), to_rival=median_ratio(rest, rows), peak_mb=cost.peak_mb, queries=cost.queries,
+        ),
+    ]  # fmt: skip
     return results + [
         Result("merge", f"of one candidate: {stage}", "ms", **spread(values)) for stage, values in times.items()
     ]
@@ -104,6 +117,17 @@ def _merge(learner: Learner, batch: Batch) -> dict[str, float]:
         "nominating and deciding": max(0.01, (decided - embedded) * 1000 - embedding),
         "writing, under the locks": (written - decided) * 1000,
     }
+
+
+def _round_trip() -> None:
+    with connection.cursor() as cursor:
+        cursor.execute("SELECT 1")
+
+
+def _writing(learner: Learner) -> Callable[[], None]:
+    """One more proposition with its evidence and its vector, without asking what is there."""
+    space, vectors = active_space(), unit_rows(1, active_space().dimension, seed=9)
+    return lambda: add_to_graph(learner, space, [uuid4()], vectors)
 
 
 def _check() -> None:

@@ -1,4 +1,4 @@
-"""A plan over 100,000 documents, each with a text and outputs of its own, beside reading the documents' rows once."""
+"""A plan over many documents, each with a text and outputs of its own, beside reading the documents' rows once."""
 
 import time
 from collections.abc import Callable
@@ -12,12 +12,12 @@ from osii.library.models import Output
 from osii.library.requests import Request
 from osii.models import ProcessingItem
 
-from .measure import Call, median_ratio, spread, take_turns
+from .measure import Call, at_sizes, cost_of, median_ratio, spread, take_turns
 from .processor import processor_note
 from .result import Result, Target
 from .scratch import analyze
 
-DOCUMENTS = 100_000
+QUICK, FULL = (1_000, 10_000), (10_000, 100_000)  # documents
 ROUNDS = 7
 TARGET_MS = 300
 LISTED = 50
@@ -87,26 +87,36 @@ REQUESTS = {
 }  # fmt: skip
 
 
-def run() -> list[Result]:
-    fill()
+def run_quick() -> list[Result]:
+    return at_sizes(QUICK, _over)
+
+
+def run_full() -> list[Result]:
+    return at_sizes(FULL, _over)
+
+
+def _over(documents: int) -> list[Result]:
+    fill(documents)
     calls: dict[str, Call] = {FLOOR: _floor}
     calls |= {f"plan: {name}": _planning(fields) for name, fields in REQUESTS.items()}
     calls[f"listing: {LISTED} stale ones, with reasons"] = _listing
+    costs = {name: cost_of(call) for name, call in calls.items()}
     times = take_turns(calls, rounds=ROUNDS)
     results = [
         Result(
             "plan", name, "ms", **spread(values), beside="" if name == FLOOR else FLOOR,
             ratio=None if name == FLOOR else median_ratio(values, times[FLOOR]),
             target=None if name == FLOOR else Target(TARGET_MS), notes=(processor_note(name, calls[name]),),
+            peak_mb=costs[name].peak_mb, queries=costs[name].queries,
         )
         for name, values in times.items()
     ]  # fmt: skip
     return [*results, _creating()]
 
 
-def fill() -> None:
+def fill(documents: int) -> None:
     with connection.cursor() as cursor:
-        cursor.execute(FILL.format(documents=DOCUMENTS).replace("%s", f"'{registry.extractors()['text'].version}'"))
+        cursor.execute(FILL.format(documents=documents).replace("%s", f"'{registry.extractors()['text'].version}'"))
         cursor.execute(PRIMARIES)
         cursor.execute(MOVES)
         for kind in KINDS:
@@ -123,7 +133,7 @@ def fill() -> None:
                 ],
             )
     analyze()
-    if (Document.objects.count(), Output.objects.count()) < (DOCUMENTS, 3 * DOCUMENTS):
+    if (Document.objects.count(), Output.objects.count()) < (documents, 3 * documents):
         raise RuntimeError("the rows are not there: the plan benchmark is void")
 
 
@@ -143,7 +153,7 @@ def _planning(fields: dict) -> Callable[[], None]:
 
 def _listing() -> None:
     found, total = plan.listing(Request.of(REQUESTS["one step, everything"]), "enrichment", "stale", limit=LISTED)
-    if len(found) != LISTED or total < DOCUMENTS / 20:
+    if len(found) != LISTED or total < Document.objects.count() / 20:
         raise RuntimeError("the listing is short: the plan benchmark is void")
 
 

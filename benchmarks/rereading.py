@@ -17,6 +17,7 @@ from extraction.services import request_run
 from extraction.tools import ExploreTools
 from extraction.workers import register_worker
 
+from .measure import once
 from .result import MORE, Result, Target
 
 MESSAGES = 400
@@ -57,13 +58,13 @@ def run() -> list[Result]:
     ours = in_environments(chat)
     return [
         *results,
-        Result("rereading", f"the transcript, {MESSAGES} messages", "tokens", **_exactly(transcript)),
+        Result("rereading", f"the transcript, {MESSAGES} messages", "tokens", **once(transcript)),
         Result(
-            "rereading", "ours, all of it read", "tokens", **_exactly(ours), ratio=ours / transcript,
+            "rereading", "ours, all of it read", "tokens", **once(ours), ratio=ours / transcript,
             beside="the transcript", target=Target(LIMIT, of_ratio=True),
         ),
         Result(
-            "rereading", "the whole chat at each trigger and at the end", "tokens", **_exactly(again + transcript),
+            "rereading", "the whole chat at each trigger and at the end", "tokens", **once(again + transcript),
             ratio=(again + transcript) / transcript, beside="the transcript",
         ),
     ]  # fmt: skip
@@ -74,9 +75,9 @@ def _rows(chat: Chat, count: int, again: int, triggers: int) -> list[Result]:
     ratio = again / ours if ours else None
     name = f"after {count} messages, {triggers} triggers"
     return [
-        Result("rereading", f"{name}: ours", "tokens", **_exactly(ours)),
+        Result("rereading", f"{name}: ours", "tokens", **once(ours)),
         Result(
-            "rereading", f"{name}: the whole chat each time", "tokens", **_exactly(again), ratio=ratio,
+            "rereading", f"{name}: the whole chat each time", "tokens", **once(again), ratio=ratio,
             beside=f"{name}: ours", target=Target(1, MORE, of_ratio=True),
         ),
     ]  # fmt: skip
@@ -96,7 +97,3 @@ def _message(number: int, words: random.Random) -> IncomingMessage:
     asks = number % 2
     text = " ".join(words.choices(WORDS, k=words.randint(5, 60) if asks else words.randint(40, 400)))
     return IncomingMessage(f"m{number}", "user" if asks else "assistant", [{"type": "text", "text": text}])
-
-
-def _exactly(value: float) -> dict[str, float | int]:
-    return {"median": value, "low": value, "high": value, "runs": 1}

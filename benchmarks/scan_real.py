@@ -18,7 +18,7 @@ from graphctx.embedding import get_embedder, space_of
 from graphctx.matrix import Matrix
 from graphctx.scan import nearest
 
-from .measure import median_ratio, spread, take_turns
+from .measure import median_ratio, once, spread, take_turns
 from .result import MORE, Result, Target
 from .vectors import fill_graph
 
@@ -94,19 +94,18 @@ def run_full() -> list[Result]:
     return [*_identical(*FULL), *_recall(FULL[0], INDEXED)]
 
 
-def _queries() -> np.ndarray:
+def topics() -> np.ndarray:
+    """Vectors (QUERIES, d) of questions about what the sentences say."""
     embedder = get_embedder()
-    topics = [
-        f"What do we know about whether {what} {where}?" for what, where in zip(WHAT * 3, WHERE * 4, strict=False)
-    ]
-    return np.stack([embedder.embed_query(topic) for topic in topics[:QUERIES]])
+    asked = [f"What do we know about whether {what} {where}?" for what, where in zip(WHAT * 3, WHERE * 4, strict=False)]
+    return np.stack([embedder.embed_query(topic) for topic in asked[:QUERIES]])
 
 
 def _identical(sentence_count: int, count: int) -> list[Result]:
     from .scan_speed import matrix_of, plain_scan
 
     rows = many(embedded(sentence_count), count)
-    matrix, queries = matrix_of(rows), _queries()
+    matrix, queries = matrix_of(rows), topics()
     _check(matrix, rows, queries)
     turns = itertools.cycle(queries)
     times = take_turns(
@@ -148,7 +147,7 @@ def _recall(sentence_count: int, count: int) -> list[Result]:
     space = space_of(get_embedder().spec)
     learner = get_or_create_learner("Benchmark index")
     fill_graph(learner, space, count, many(embedded(sentence_count), count))
-    queries = _queries()
+    queries = topics()
     exact = [{key for key, _score in nearest(space, learner.pk, query, TOP)} for query in queries]
     with connection.cursor() as cursor:
         cursor.execute("SET maintenance_work_mem = '1GB'")
@@ -163,7 +162,7 @@ def _recall(sentence_count: int, count: int) -> list[Result]:
     ]
     size = f"{count:,} × {space.dimension}"
     return [
-        Result("scan", f"making the HNSW index of {size}", "s", *[value / 1000 for value in built * 3], 1),
+        Result("scan", f"making the HNSW index of {size}", "s", **once(built[0] / 1000)),
         Result("scan", f"top {TOP} by the index, {size}", "ms", **spread(times)),
         Result("scan", f"of the exact top {TOP}, found by the index", "%", **spread(shares), target=Target(95, MORE)),
     ]

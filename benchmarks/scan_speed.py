@@ -19,7 +19,7 @@ from graphctx.scan import cache, nearest
 from graphctx.selection import MAX_LINES
 
 from . import scan_real
-from .measure import median_ratio, spread, take_turns
+from .measure import median_ratio, once, spread, take_turns
 from .result import Result, Target
 from .vectors import COPY_HEADER, COPY_TRAILER, add_to_graph, fill_graph, unit_rows
 
@@ -95,7 +95,7 @@ def _rows(times: Times, size: str, matrix: Matrix) -> list[Result]:
     third = Target(1 / 3, of_ratio=True) if len(matrix) >= max(FULL_SIZES) else None
     results.append(beside(f"the same beside numpy, {size}", "", times["numpy"], third))
     megabytes = matrix.nbytes / len(matrix) * 100_000 / 1e6
-    return [*results, Result("scan", f"memory per 100,000 of {size}", "MB", megabytes, megabytes, megabytes, 1)]
+    return [*results, Result("scan", f"memory per 100,000 of {size}", "MB", **once(megabytes))]
 
 
 def plain_scan(matrix: np.ndarray, query: np.ndarray, k: int) -> np.ndarray:
@@ -156,7 +156,12 @@ class PgvectorTable:
             cursor.execute("DROP TABLE bench_vectors")
 
     def _scan(self) -> object:
-        query = "[" + ",".join(map(repr, next(self.queries).tolist())) + "]"
+        return self.search(next(self.queries))
+
+    @staticmethod
+    def search(vector: np.ndarray) -> list[tuple[int]]:
+        """The nearest rows, by whatever way the database takes."""
+        query = "[" + ",".join(map(repr, vector.tolist())) + "]"
         with connection.cursor() as cursor:
             cursor.execute("SELECT id FROM bench_vectors ORDER BY embedding <#> %s::vector LIMIT %s", [query, K])
             return cursor.fetchall()

@@ -1,8 +1,10 @@
 """Databases of the benchmarks' own, on the same server, made before and dropped after."""
 
+import itertools
 import os
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager
+from urllib.parse import urlsplit, urlunsplit
 
 import psycopg
 from django.core.management import call_command
@@ -10,6 +12,9 @@ from django.db import connection
 from psycopg import sql
 
 from graphctx import everything, scan
+from osii import embedded
+
+_numbers = itertools.count()
 
 
 @contextmanager
@@ -19,23 +24,28 @@ def scratch_databases() -> Iterator[Callable[[], AbstractContextManager[str]]]:
     Benchmarks share nothing, so that each finds what it would find alone. Nothing in the user's database is read or
     written. Raises psycopg.Error where the role may not create databases.
     """
-    template = f"osii_bench_{os.getpid()}_template"
-    with _database(template):
-        with _using(template):
+    with _database(_template()):
+        with _using(_template()):
             call_command("migrate", verbosity=0, interactive=False)
-        yield lambda: _copy(f"osii_bench_{os.getpid()}", template)
+        yield another
+
+
+@contextmanager
+def another() -> Iterator[str]:
+    """One more fresh database, used within the block; only inside of ``scratch_databases``."""
+    name = f"osii_bench_{os.getpid()}_{next(_numbers)}"
+    with _database(name, _template()), _using(name):
+        yield name
+
+
+def _template() -> str:
+    return f"osii_bench_{os.getpid()}_template"
 
 
 @contextmanager
 def scratch_database() -> Iterator[str]:
     """A single one, for as long as the block lasts; yields its name."""
     with scratch_databases() as fresh, fresh() as name:
-        yield name
-
-
-@contextmanager
-def _copy(name: str, template: str) -> Iterator[str]:
-    with _database(name, template), _using(name):
         yield name
 
 
@@ -58,6 +68,11 @@ def _using(name: str) -> Iterator[None]:
         yield
     finally:
         _turn_to(own)
+
+
+def url() -> str:
+    """Of the database in use here, for a process that is to use it as well."""
+    return urlunsplit(urlsplit(embedded.database_url())._replace(path=f"/{connection.settings_dict['NAME']}"))
 
 
 def _turn_to(name: str) -> None:

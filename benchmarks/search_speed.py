@@ -1,4 +1,4 @@
-"""Searching 10,000 and 100,000 chunks, by words, by meaning and by both, with the plans of the statements behind it."""
+"""Searching many chunks, by words, by meaning and by both, with the plans of the statements behind it."""
 
 import hashlib
 import time
@@ -14,17 +14,18 @@ from osii.library import methods
 from osii.library.models import Output
 from osii.library.search import find, lexical, query, semantic
 
-from .measure import spread, take_turns
+from .measure import at_sizes, cost_of, median_ratio, spread, take_turns
 from .processor import processor_note
 from .result import Result, Target
 from .scratch import analyze
 
-SIZES = (10_000, 100_000)
+QUICK, FULL = (2_000, 20_000), (10_000, 100_000)  # chunks
 CHUNKS_PER_DOCUMENT = 20
 ROUNDS = 9
 LIMIT_MS = 300.0
-COMMON, RARE, IDENTIFIER, FOLDER = "baca", "zelum", "QX-1234", "/bench/d1/"
-RARELY, NUMBERS = 0.01, 2000
+COMMON, RARE, IDENTIFIER, FOLDER = "baca", "zelum", "QX-123", "/bench/d1/"
+RARELY, NUMBERS = 0.01, 200
+TRIP = "one round trip"
 
 
 # 120 words of 30,000, of which the n-th is said 1/n as often as the first; their numbers are written in letters.
@@ -53,27 +54,21 @@ WHERE output.space_id = %s AND output.id = ANY(%s)
 
 
 def run_quick() -> list[Result]:
-    return _run(indexed=SIZES[:1])
+    return at_sizes(QUICK, _over)
 
 
 def run_full() -> list[Result]:
-    """With the index of the larger size too, which takes minutes to make."""
-    return _run(indexed=SIZES)
+    return at_sizes(FULL, _over)
 
 
-def _run(indexed: tuple[int, ...]) -> list[Result]:
+def _over(chunks: int) -> list[Result]:
     get_embedder().warm()
-    results: list[Result] = []
-    for size in SIZES:
-        began = time.perf_counter()
-        _fill(size)
-        results += _measure(size, time.perf_counter() - began)
-        if size in indexed:
-            results += _indexed(size)
-    return results
+    began = time.perf_counter()
+    _fill(chunks)
+    return [*_measure(time.perf_counter() - began), _indexed()]
 
 
-def _measure(size: int, loaded: float) -> list[Result]:
+def _measure(loaded: float) -> list[Result]:
     calls = {
         "by words, in 1 of 100 chunks": _call("lexical", RARE),
         "by words, in most chunks": _call("lexical", COMMON),
@@ -86,25 +81,30 @@ def _measure(size: int, loaded: float) -> list[Result]:
     }
     if not find.search(IDENTIFIER, "lexical").results or not find.search(RARE, "hybrid").results:
         raise RuntimeError("what was put in is not found: the search benchmark is void")
-    times = take_turns(calls, rounds=ROUNDS)
+    times = take_turns({TRIP: _round_trip, **calls}, rounds=ROUNDS)
+    costs = {case: cost_of(call) for case, call in calls.items()}
     rows = [
         Result(
-            "search", f"{size:,} chunks: {case}", "ms", **spread(values), target=Target(LIMIT_MS),
-            notes=(processor_note(case, calls[case]),),
+            "search", case, "ms", **spread(values), target=Target(LIMIT_MS), beside=TRIP,
+            ratio=median_ratio(values, times[TRIP]), notes=(processor_note(case, calls[case]),),
+            peak_mb=costs[case].peak_mb, queries=costs[case].queries,
         )
-        for case, values in times.items()
+        for case, values in times.items() if case != TRIP
     ]  # fmt: skip
-    notes = (*rows[0].notes, f"{size:,} chunks were loaded in {loaded:.0f} s, indexes included", *_plans())
-    first = rows[0]
-    rows[0] = Result(**{name: getattr(first, name) for name in first.__slots__} | {"notes": notes})
-    return rows
+    notes = (f"the chunks were loaded in {loaded:.0f} s, indexes included\n" + "\n".join(_plans()),)
+    return [Result("search", TRIP, "ms", **spread(times[TRIP]), notes=notes), *rows]
+
+
+def _round_trip() -> None:
+    with connection.cursor() as cursor:
+        cursor.execute("SELECT 1")
 
 
 def _call(mode: str, text: str, scope: dict | None = None) -> Callable[[], object]:
     return lambda: find.search(text, mode, find.RESULTS, scope)
 
 
-def _indexed(size: int) -> list[Result]:
+def _indexed() -> Result:
     """By meaning, past the exact scan, once there is an index."""
     space = active_space()
     began = time.perf_counter()
@@ -125,7 +125,7 @@ def _indexed(size: int) -> list[Result]:
     with connection.cursor() as cursor:
         cursor.execute(f"DROP INDEX {semantic.name(space)}")
     notes = (f"the index was made in {built:.0f} s; it finds {shared} of the 20 nearest of random vectors",)
-    return [Result("search", f"{size:,} chunks: by meaning, by index", "ms", **spread(times), notes=notes)]
+    return Result("search", "by meaning, by index", "ms", **spread(times), notes=notes)
 
 
 def _plans() -> Iterator[str]:

@@ -100,7 +100,8 @@ def _float64_scores(matrix: np.ndarray, query: np.ndarray, rows: np.ndarray) -> 
     wide = query.astype(np.float64)
     exact = np.empty(len(rows))
     for start in range(0, len(rows), RESCORE_ROWS):
-        block = matrix.take(rows[start : start + RESCORE_ROWS], axis=0)
+        # Widened at once: a product of two types goes through a small buffer, which takes ten times as long.
+        block = matrix.take(rows[start : start + RESCORE_ROWS], axis=0).astype(np.float64)
         # One dot product per row, not one for the block: equal rows get equal scores, wherever they stand.
         np.vecdot(block, wide, out=exact[start : start + RESCORE_ROWS])
     return exact

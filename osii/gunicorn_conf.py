@@ -33,3 +33,10 @@ logconfig_dict = logs.configuration(
         for name in ("gunicorn.error", "gunicorn.access")
     },
 )
+
+
+def post_worker_init(worker: object) -> None:
+    """Called by gunicorn in each process that serves, once its application is there."""
+    from osii import warming
+
+    warming.in_web_server()

@@ -28,6 +28,12 @@ COMMON_WORDS: dict[str, frozenset[str]] = {
     }.items()
 }
 
+_SAYING: dict[str, list[str]] = {}
+"""Word → the languages in which it is common."""
+for _code, _common in COMMON_WORDS.items():
+    for _word in _common:
+        _SAYING.setdefault(_word, []).append(_code)
+
 _SCRIPTS = (
     ("ja", re.compile(r"[\u3040-\u30ff\u31f0-\u31ff]")),
     ("zh", re.compile(r"[\u3400-\u4dbf\u4e00-\u9fff]")),
@@ -39,6 +45,7 @@ _SCRIPTS = (
     ("hi", re.compile(r"[\u0900-\u097f]")),
     ("th", re.compile(r"[\u0e00-\u0e7f]")),
 )
+_ANY_SCRIPT = re.compile(f"[{''.join(pattern.pattern[1:-1] for _, pattern in _SCRIPTS)}]")
 _LATIN = re.compile(r"[A-Za-z\u00c0-\u024f]")
 _WORD = re.compile(r"[a-z\u00df-\u024f]+(?:['’][a-z]+)?")
 # A text of few words is in the conversation's language unless another one is clearly ahead.
@@ -49,6 +56,8 @@ UNSPACED = frozenset({"ja", "zh", "th"})
 
 def _by_script(text: str) -> str | None:
     """The language of a non-Latin script that fills enough of the text; None for Latin or too little of anything."""
+    if text.isascii() or not _ANY_SCRIPT.search(text):
+        return None
     counts = {code: len(pattern.findall(text)) for code, pattern in _SCRIPTS}
     latin = len(_LATIN.findall(text))
     kana, han = counts["ja"], counts["zh"]
@@ -67,7 +76,10 @@ def detect_language(text: str, fallback: str = "und") -> str:
     if by_script is not None:
         return by_script
     words = _WORD.findall(unicodedata.normalize("NFC", sample).lower())
-    scores = {code: sum(word in common for word in words) for code, common in COMMON_WORDS.items()}
+    scores = dict.fromkeys(COMMON_WORDS, 0)
+    for word in words:
+        for code in _SAYING.get(word, ()):
+            scores[code] += 1
     ranked = sorted(scores, key=lambda code: (-scores[code], code))
     best, second = ranked[0], ranked[1]
     needed = min(2, 1 + len(words) // 8) if len(words) < _FEW else len(words) // 20

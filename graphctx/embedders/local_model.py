@@ -47,9 +47,22 @@ class LocalModel(Embedder):
         self._lock = threading.Lock()
         self._model = None
 
+    @property
+    def model(self) -> Any:
+        """The SentenceTransformer itself, loaded now if it was not. Raises EmbeddingError."""
+        with self._lock:
+            if self._model is None:
+                self._model = self._load()
+            return self._model
+
     def _encode(self, texts: list[str]) -> np.ndarray:
-        passes = [texts[start : start + BATCH] for start in range(0, len(texts), BATCH)]
-        return np.concatenate([self._encode_batch(batch) for batch in passes])
+        # A pass pads every text to its longest one: those of about one length go together.
+        order = sorted(range(len(texts)), key=lambda place: len(texts[place]), reverse=True)
+        made = np.empty((len(texts), self.spec.dimension), dtype=np.float32)
+        for start in range(0, len(texts), BATCH):
+            places = order[start : start + BATCH]
+            made[places] = self._encode_batch([texts[place] for place in places])
+        return made
 
     def _encode_batch(self, texts: list[str]) -> np.ndarray:
         # One thread at a time: the tokenizer's truncation and padding are state that threads would share.

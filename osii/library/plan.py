@@ -29,11 +29,6 @@ STATES = (ELIGIBLE, STALE, CURRENT, BLOCKED)
 WORK_MEMORY = "64MB"
 """For the statement's hash tables: with less, the server looks up each document on its own."""
 
-EXTENSION = (
-    f"CASE WHEN {plan_sql.is_eligible('extract')} AND position('.' in filename) > 1 "
-    "THEN lower(right(filename, position('.' in reverse(filename)) - 1)) END"
-)
-
 
 @dataclass(slots=True)
 class StepPlan:
@@ -142,10 +137,10 @@ def make(request: Request, basis: Basis | None = None) -> Plan:
     """Count, and name a few of the eligible documents. Raises BadRequest."""
     basis = basis or Basis.of(request)
     plan = Plan(request, [step_of(name, basis) for name in request.steps()])
-    sql, parameters = basis.sql()
+    sql, parameters = plan_sql.counted(request, basis.readers, basis.wanted)
     with transaction.atomic(), connection.cursor() as cursor:
         prepare(cursor)
-        cursor.execute(_counting(request, sql), parameters)
+        cursor.execute(sql, parameters)
         kinds: Counter[tuple[str, str]] = Counter()
         for row in cursor.fetchall():
             _take(plan, row, kinds)
@@ -238,20 +233,6 @@ def step_of(name: str, basis: Basis) -> StepPlan:
         return StepPlan(name, basis.request.extractor_name, "")
     wanted = basis.wanted[name]
     return StepPlan(name, wanted.method, wanted.method_version, wanted.unready)
-
-
-def _counting(request: Request, sql: str) -> str:
-    """Rows: the code of each step, extractor, extension, and the counts of documents that have these."""
-    kinds = "NULL::text, NULL::text"
-    grouping = list(request.steps())
-    if request.run_extraction:
-        kinds = "extractor, extension"
-        grouping += ["extractor", "extension"]
-        sql = f"SELECT *, {EXTENSION} AS extension FROM ({sql}) with_extension"
-    return (
-        f"SELECT {', '.join(request.steps())}, {kinds}, count(*), sum(size_bytes), count(primary_id), "
-        f"bit_xor(hashtextextended(file_id, 0)) FROM ({sql}) planned GROUP BY {', '.join(grouping)}"
-    )
 
 
 def _take(plan: Plan, row: tuple, kinds: Counter[tuple[str, str]]) -> None:

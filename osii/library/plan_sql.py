@@ -76,9 +76,64 @@ def codes(state: str, reason: str | None = None) -> list[int]:
     return [code for code, meaning in MEANINGS.items() if meaning[0] in states and reason in (None, meaning[1])]
 
 
+EXTENSION = (
+    f"CASE WHEN {is_eligible('extract')} AND position('.' in filename) > 1 "
+    "THEN lower(right(filename, position('.' in reverse(filename)) - 1)) END"
+)
+
+
 def planned(request: Request, ways: list[Reader], wanted: Mapping[str, Wanted], most: int | None = None) -> Sql:
     """``SELECT file_id, filename, mime, size_bytes, added_at, primary_id, extractor?, <step>…, eligible, blocked``: of each
     step its code. Of all documents in scope, or of the first ``most`` by id."""
+    base, parameters = _in_scope(request, ways, wanted, most)
+    steps = request.steps()
+    extract = ", extractor, extract" if request.run_extraction else ""
+    sql = (
+        f"SELECT file_id, filename, mime, size_bytes, added_at, primary_id{extract}{_decided(request, wanted)} "
+        f"FROM ({base} OFFSET 0) compared OFFSET 0"
+    )
+    eligible, blocked = " OR ".join(map(is_eligible, steps)), " OR ".join(map(is_blocked, steps))
+    sql = f"SELECT *, ({eligible}) AS eligible, ({blocked}) AS blocked FROM ({sql}) decided"
+    conditions, more = _conditions(request, wanted)
+    return f"SELECT * FROM ({sql}) chosen{conditions}", [*parameters, *more]
+
+
+def counted(request: Request, ways: list[Reader], wanted: Mapping[str, Wanted]) -> Sql:
+    """``SELECT <step>…, extractor, extension, documents, size, extracted, ids``: the code of each step, and of the documents
+    that have these their number, their size, how many have a text, and a fingerprint of their ids.
+    """
+    kinds, fingerprint = "extractor, extension", "bit_xor(hashtextextended(file_id, 0))"
+    steps = ", ".join(request.steps())
+    groups = f"GROUP BY {steps}{', ' + kinds if request.run_extraction else ''}"
+    shown = f"{steps}, {kinds if request.run_extraction else 'NULL::text, NULL::text'}"
+    if request.scope.stale or request.scope.failed:  # judged one by one
+        sql, parameters = planned(request, ways, wanted)
+        sql = f"SELECT *, {EXTENSION} AS extension FROM ({sql}) planned" if request.run_extraction else sql
+        return (
+            f"SELECT {shown}, count(*), sum(size_bytes), count(primary_id), {fingerprint} FROM ({sql}) counted {groups}",
+            parameters,
+        )
+    # Documents that are alike in all that decides are counted first: a few groups of them are judged, not each.
+    base, parameters = _in_scope(request, ways, wanted)
+    alike = ["CASE WHEN primary_id IS NOT NULL THEN '' END AS primary_id"]
+    alike += ["CASE WHEN learner_id IS NOT NULL THEN '' END AS learner_id"]
+    alike += ["replaced", *(f"{step}_near" for step in wanted)] if wanted else []
+    alike += ["extractor", "extract", f"{EXTENSION} AS extension"] if request.run_extraction else []
+    numbers = ", ".join(str(number) for number in range(1, len(alike) + 1))
+    grouped = (
+        f"SELECT {', '.join(alike)}, count(*) AS documents, sum(size_bytes) AS size, count(primary_id) AS extracted, "
+        f"{fingerprint} AS ids FROM ({base}) compared GROUP BY {numbers} OFFSET 0"
+    )
+    extract = "extractor, extension, extract, " if request.run_extraction else ""
+    return (
+        f"SELECT {shown}, sum(documents)::bigint, sum(size), sum(extracted)::bigint, bit_xor(ids) FROM ("
+        f"SELECT {extract}documents, size, extracted, ids{_decided(request, wanted)} FROM ({grouped}) compared) counted {groups}",
+        parameters,
+    )
+
+
+def _in_scope(request: Request, ways: list[Reader], wanted: Mapping[str, Wanted], most: int | None = None) -> Sql:
+    """The documents in scope with what decides about each: ``extractor``, ``extract``, ``replaced``, ``<step>_near``."""
     documents = scopes.documents(request)
     if most is not None:
         documents = documents.filter(pk__in=list(documents.order_by("pk").values_list("pk", flat=True)[:most]))
@@ -87,20 +142,15 @@ def planned(request: Request, ways: list[Reader], wanted: Mapping[str, Wanted], 
         documents = _with_extraction(documents, request, ways)
         columns += ["extractor", "extract"]
     base, parameters = documents.values(*columns).query.sql_with_params()
-    if wanted:
-        few = most is not None or documents.values("pk")[: FEW + 1].count() <= FEW
-        base, parameters = (_looked_up if few else _compared)(base, list(parameters), wanted)
-    steps = request.steps()
-    decided = "".join(f", {_code(step, one, request)} AS {step}" for step, one in wanted.items())
-    extract = ", extractor, extract" if request.run_extraction else ""
-    sql = (
-        f"SELECT file_id, filename, mime, size_bytes, added_at, primary_id{extract}{decided} "
-        f"FROM ({base} OFFSET 0) compared OFFSET 0"
-    )
-    eligible, blocked = " OR ".join(map(is_eligible, steps)), " OR ".join(map(is_blocked, steps))
-    sql = f"SELECT *, ({eligible}) AS eligible, ({blocked}) AS blocked FROM ({sql}) decided"
-    conditions, more = _conditions(request, wanted)
-    return f"SELECT * FROM ({sql}) chosen{conditions}", [*parameters, *more]
+    if not wanted:
+        return base, list(parameters)
+    few = most is not None or documents.values("pk")[: FEW + 1].count() <= FEW
+    return (_looked_up if few else _compared)(base, list(parameters), wanted)
+
+
+def _decided(request: Request, wanted: Mapping[str, Wanted]) -> str:
+    """The codes of the downstream steps, each with a comma before it."""
+    return "".join(f", {_code(step, one, request)} AS {step}" for step, one in wanted.items())
 
 
 def _looked_up(base: str, parameters: list[Any], wanted: Mapping[str, Wanted]) -> Sql:
@@ -146,8 +196,10 @@ def _compared(base: str, parameters: list[Any], wanted: Mapping[str, Wanted]) ->
         kinds += [one.kind, one.method]
     of_methods = " OR ".join(["(m.kind = %s AND m.method = %s)"] * len(wanted))
     sql = (
-        f"WITH known AS MATERIALIZED (SELECT s.id, {', '.join(nearest)} FROM osii_makingset s "
-        f"JOIN osii_making m ON m.id = ANY (s.makings) WHERE {of_methods} GROUP BY s.id) "
+        # One row of each set, whether it has any of these or not: then the server knows how many there are, and does not go
+        # over all moves again for each.
+        "WITH known AS MATERIALIZED (SELECT s.id, judged.* FROM osii_makingset s CROSS JOIN LATERAL ("
+        f"SELECT {', '.join(nearest)} FROM osii_making m WHERE m.id = ANY (s.makings) AND ({of_methods})) judged) "
         f"SELECT base.*, {', '.join(selected)} FROM ({base}) base "
         "LEFT JOIN osii_made made ON made.extraction_id = base.primary_id "
         "LEFT JOIN known ON known.id = made.making_set_id "

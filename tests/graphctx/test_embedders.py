@@ -9,6 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from benchmarks import embed_speed
 from graphctx.embedders import REGISTRY, EmbedderSpec, EmbeddingError, UnusableVectors
 from graphctx.embedders.base import Embedder
 from graphctx.embedders.hashing import HashingEmbedder
@@ -155,6 +156,20 @@ def embeddinggemma_spec() -> EmbedderSpec:
     with tempfile.TemporaryDirectory() as made:
         (Path(made) / "modules.json").write_text("[]")
         return embeddinggemma(Path(made)).spec
+
+
+@pytest.mark.model
+def test_the_benchmark_stands_beside_plain_encode(
+    loaded_minilm: LocalModel, monkeypatch: pytest.MonkeyPatch, db: None
+) -> None:
+    for name, value in (("get_embedder", lambda: loaded_minilm), ("SIZES", {4: 1, 8: 1}), ("AT_ONCE", 4)):
+        monkeypatch.setattr(embed_speed, name, value)
+    monkeypatch.setattr(embed_speed, "_said", list)
+    rows = {row.case: row for row in embed_speed.run()}
+    ours = rows["8 texts by minilm: ours"]
+    assert ours.to_rival is not None and ours.growth is not None and ours.queries == 0
+    found = next(row for case, row in rows.items() if "answer found first" in case)
+    assert 50 < found.median <= 100
 
 
 @pytest.mark.model

@@ -12,7 +12,7 @@ from .searched import Searched, Sql, best_of
 NORMALIZATION = 1
 """Of ts_rank_cd: a long chunk that says it as often as a short one counts less, by the logarithm of its length."""
 
-MOST = 20_000
+MOST = 10_000
 """Of more matches than this the newest ones are ranked: for words that so many passages hold, where they stand says little."""
 
 

@@ -1,7 +1,7 @@
 """Measure the speed of what users wait for, beside rivals, in a scratch database."""
 
-import io
-import json
+import time
+from collections.abc import Iterator
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -18,94 +18,108 @@ RESULTS = Path("benchmarks") / "results.json"
 class Command(OsiiCommand):
     help = (
         "Run the benchmarks, each in a scratch database of its own, which is dropped afterwards. Rivals take turns in the "
-        "same run; values are medians with the 10th and 90th percentile."
+        "same run; values are medians with the 10th and 90th percentile. One that fails does not keep the others from "
+        "being measured."
     )
 
     def arguments(self, parser: CommandParser) -> None:
-        parser.add_argument(
-            "names",
-            nargs="*",
-            metavar="NAME",
-            help="which: import, import-size, rereading, diff, scan, context, merge, intake, promote, plan, extractors, documents, search, and with --full chats; default: all",
-        )
+        parser.add_argument("names", nargs="*", metavar="NAME", help="which; default: all (--list names them)")
         parser.add_argument("--only", action="append", default=[], metavar="NAME", help="the same as NAME")
         parser.add_argument(
-            "--full", action="store_true", help="also what takes many minutes: 2 million messages, 500 MB"
+            "--full",
+            action="store_true",
+            help="at full size, which takes an hour and a half: 2 million messages, 500 MB",
         )
-        parser.add_argument("--save", action="store_true", help=f"also write {RESULTS}")
+        parser.add_argument(
+            "--save", action="store_true", help=f"also put the figures into {RESULTS}, each as soon as it is measured"
+        )
+        parser.add_argument(
+            "--list", action="store_true", dest="listed", help="measure nothing; name them with their rivals and limits"
+        )
+        parser.add_argument("--show", action="store_true", help=f"measure nothing; print what {RESULTS} holds")
+        parser.add_argument("--markdown", action="store_true", help="with --show: as Markdown")
 
     def run(self, **options: Any) -> None:
         from benchmarks import registry
-        from benchmarks.machine import describe
-        from benchmarks.scratch import scratch_databases
-        from graphctx.embedding import EmbeddingError
+        from benchmarks.record import FULL, QUICK
 
-        benchmarks = registry(full=options["full"])
+        benchmarks = registry()
         names = options["names"] + options["only"] or list(benchmarks)
         unknown = [name for name in names if name not in benchmarks]
         if unknown:
             self.fail(f"there is no benchmark {unknown[0]!r}; there are: {', '.join(benchmarks)}")
-        data: dict[str, Any] = {
-            "measured_at": datetime.now(UTC).isoformat(timespec="seconds"),
-            "machine": describe(),
-            "results": [],
-        }
+        part = FULL if options["full"] else QUICK
+        if options["listed"]:
+            self.result({"benchmarks": [benchmarks[name].to_dict() for name in names]}, _listed)
+        elif options["show"]:
+            self._show(names, markdown=options["markdown"])
+        else:
+            self._measure(part, [benchmarks[name] for name in names], save=options["save"])
+
+    def _measure(self, part: str, benchmarks: list[Any], *, save: bool) -> None:
+        from benchmarks import report
+        from benchmarks.machine import describe
+        from benchmarks.record import keep
+        from benchmarks.scratch import scratch_databases
+
+        data: dict[str, Any] = {"part": part, "measured_at": _now(), "machine": describe(), "results": [], "failed": {}}
+        expected = sum(benchmark.seconds(part) for benchmark in benchmarks)
+        self.note(f"{len(benchmarks)} benchmarks, about {_long(expected)} on two cores with nothing else to do")
         try:
             with scratch_databases() as fresh:
-                for name in names:
-                    self.note(f"Measuring {name} …")
-                    with fresh():
-                        data["results"] += [result.to_dict() for result in benchmarks[name]()]
+                for number, benchmark in enumerate(benchmarks, 1):
+                    self.note(
+                        f"[{number}/{len(benchmarks)}] {benchmark.name}, about {_long(benchmark.seconds(part))} …"
+                    )
+                    began, figures = time.perf_counter(), {"measured_at": _now(), "machine": describe()}
+                    try:
+                        with fresh():
+                            results = [result.to_dict() for result in benchmark.run(part)]
+                    except Exception as error:  # noqa: BLE001 - the others are worth measuring, whatever it is
+                        data["failed"][benchmark.name] = f"{type(error).__name__}: {error}".strip()
+                        self.note(f"{benchmark.name} failed: {data['failed'][benchmark.name]}")
+                        continue
+                    figures |= {"seconds": round(time.perf_counter() - began, 1), "results": results}
+                    data["results"] += results
+                    self.note(f"    took {_long(figures['seconds'])}")
+                    if save:
+                        keep(settings.BASE_DIR / RESULTS, part, benchmark.name, figures)
         except psycopg.errors.InsufficientPrivilege as error:
             self.fail(f"the benchmarks need a role that may create databases: {str(error).strip()}")
-        except EmbeddingError as error:
-            self.fail(str(error))
-        if options["save"]:
-            path = settings.BASE_DIR / RESULTS
-            path.write_text(json.dumps(data, ensure_ascii=False, indent=2) + "\n", encoding="utf-8")
-            self.note(f"Written to {RESULTS}")
-        self.result(data, _render)
+        if data["results"]:
+            self.result(data, lambda data: report.table(data["results"], data["machine"]))
+        if data["failed"]:
+            failed = "; ".join(f"{name} ({error})" for name, error in data["failed"].items())
+            self.fail(f"{len(data['failed'])} of {len(benchmarks)} benchmarks failed: {failed}")
+
+    def _show(self, names: list[str], *, markdown: bool) -> None:
+        from benchmarks import record, registry, report
+
+        known = record.read(settings.BASE_DIR / RESULTS)
+        data = {part: {name: entries[name] for name in names if name in entries} for part, entries in known.items()}
+        about = {name: (one.rival, one.limit) for name, one in registry().items()}
+
+        def render(data: dict[str, Any]) -> Iterator[str]:
+            for part, entries in data.items():
+                if markdown:
+                    yield from (f"### {part.capitalize()}", *report.markdown(entries, about), "")
+                    continue
+                for name, entry in entries.items():
+                    yield f"{part} {name}, {entry['measured_at']}, {_long(entry['seconds'])}"
+                    yield report.table(entry["results"], entry["machine"])
+
+        self.result(data, render)
 
 
-def _render(data: dict[str, Any]) -> str:
-    from rich.console import Console
-    from rich.table import Table
-
-    machine = data["machine"]
-    table = Table(title=None, caption=_caption(machine), caption_justify="left")
-    for heading in ("benchmark", "case"):
-        table.add_column(heading, overflow="fold")
-    for heading in ("median", "10 %", "90 %", "×"):
-        table.add_column(heading, justify="right", no_wrap=True)
-    table.add_column("target", overflow="fold")
-    previous = None
-    for row in data["results"]:
-        if previous not in (None, row["benchmark"]):
-            table.add_section()
-        table.add_row(row["benchmark"] if row["benchmark"] != previous else "", *_cells(row))
-        previous = row["benchmark"]
-    out = io.StringIO()
-    Console(file=out, width=118).print(table)
-    notes = [f"{row['case']}\n    {note}" for row in data["results"] for note in row["notes"]]
-    return "\n".join([out.getvalue().rstrip(), *notes])
+def _listed(data: dict[str, Any]) -> Iterator[str]:
+    for one in data["benchmarks"]:
+        times = f"{_long(one['quick_seconds'])}; --full {_long(one['full_seconds'])}"
+        yield f"{one['name']} ({times}): {one['what']}. Rival: {one['rival']}. Limit: {one['limit']}."
 
 
-def _caption(machine: dict[str, Any]) -> str:
-    return (
-        f"{machine['cores']} cores, {machine['memory_gb']} GB, {machine['processor']}, load {machine['load_before']}; "
-        f"Python {machine['python']}, numpy {machine['numpy']}, PostgreSQL {machine['postgresql']}. "
-        "×: median of the ratios to the first row of its group."
-    )
+def _now() -> str:
+    return datetime.now(UTC).isoformat(timespec="seconds")
 
 
-def _cells(row: dict[str, Any]) -> list[str]:
-    values = [_number(row[name], row["unit"]) for name in ("median", "low", "high")]
-    ratio = "" if row["ratio"] is None else f"{row['ratio']:.2f}"
-    target = "" if row["met"] is None else f"{row['target']}: {'met' if row['met'] else 'NOT met'}"
-    return [row["case"], f"{values[0]} {row['unit']}", values[1], values[2], ratio, target]
-
-
-def _number(value: float, unit: str) -> str:
-    if unit == "ms" and value < 10:
-        return f"{value:.3f}"
-    return f"{value:,.1f}" if value < 1000 else f"{value:,.0f}"
+def _long(seconds: float) -> str:
+    return f"{seconds:.0f} s" if seconds < 100 else f"{seconds / 60:.0f} min"

@@ -1,7 +1,6 @@
 """`manage.py work QUEUE`: run one worker."""
 
 import logging
-import threading
 from typing import Any
 
 from django.conf import settings
@@ -9,16 +8,6 @@ from django.core.management.base import CommandParser
 
 from coverage.queueing import STEERS
 from osii import console
-
-
-def warm_embedder() -> None:
-    """Load the model before the first steer asks for it; a model that cannot be used is told by each steer itself."""
-    from graphctx.embedding import EmbeddingError, get_embedder
-
-    try:
-        get_embedder().warm()
-    except EmbeddingError as error:
-        logging.getLogger(__name__).warning("Steers will fail until the embedder can be used: %s", error)
 
 
 class Command(console.Command):
@@ -33,11 +22,10 @@ class Command(console.Command):
         parser.add_argument("--burst", action="store_true", help="end when the queue is empty")
 
     def run(self, *, queue: str, burst: bool, **options: Any) -> None:
-        from osii import workers
+        from osii import warming, workers
 
         if queue == STEERS:
-            # Beside the worker, which is online at once; a steer that comes first waits for the model, not twice.
-            threading.Thread(target=warm_embedder, name="warm", daemon=True).start()
+            warming.in_background()  # beside the worker, which is online at once
         worker = workers.worker(queue)
         quiet = options["verbosity"] < 2
         worker.work(burst=burst, logging_level=logging.WARNING if quiet else logging.INFO)
