@@ -121,7 +121,7 @@ def test_filters_are_in_the_address_and_back_returns_to_them(page):
     for title in ("A lamp", "A tree"):
         rows.chat(title=title)
     page.goto("/chats/")
-    search = page.get_by_role("searchbox").first
+    search = page.locator("main").get_by_role("searchbox")
     search.fill("lamp")
     search.press("Enter")
     expect(page.get_by_role("link", name="A tree")).to_have_count(0)
