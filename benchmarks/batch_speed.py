@@ -5,7 +5,7 @@ from django.db import transaction
 
 from coverage.batches import first_batch
 from coverage.models import Chat, Message
-from extraction import frontier
+from extraction.running import frontier
 from extraction.selectors import message_states
 
 from . import diff_speed

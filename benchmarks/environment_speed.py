@@ -6,7 +6,7 @@ import random
 from coverage.models import Chat, Message
 from coverage.services import IncomingMessage, get_or_create_learner, put_messages
 from coverage.view import canonical_json, transcript_view
-from extraction import environment
+from extraction.exploring import environment
 
 from .import_speed import WORDS
 from .measure import Case, compare

@@ -13,12 +13,12 @@ from django.db import connection, transaction
 
 from coverage.models import Chat, Learner
 from coverage.services import get_or_create_learner
-from extraction import merge
 from extraction.auditing.audit import settle
+from extraction.exploring.staging import claim_identity
+from extraction.merging import merge
+from extraction.merging.writing import GraphWriter
 from extraction.models import Batch, Candidate, Resolution, Run
 from extraction.sources import source_of
-from extraction.staging import claim_identity
-from extraction.writing import GraphWriter
 from graphctx.embedding import active_space, get_embedder
 
 from .measure import at_sizes, cost_of, median_ratio, spread, take_turns

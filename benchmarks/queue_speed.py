@@ -15,7 +15,7 @@ from coverage.queueing import CHATS
 from coverage.services import IncomingMessage, get_or_create_learner, put_messages
 from extraction.jobs import run_chat
 from extraction.models import Run
-from extraction.queueing import job_id
+from extraction.running.queueing import job_id
 from extraction.services import request_run
 
 from . import servers

@@ -10,11 +10,11 @@ from typing import Any
 
 from coverage.models import Chat, Message
 from coverage.services import IncomingMessage, get_or_create_learner, put_messages
-from extraction import runs
+from extraction.exploring.tools import ExploreTools
 from extraction.models import ReferenceEnvironment, Run
+from extraction.running import runs
 from extraction.selectors import chat_coverage
 from extraction.services import request_run
-from extraction.tools import ExploreTools
 from extraction.workers import register_worker
 
 from .measure import once

@@ -7,10 +7,10 @@ from uuid import uuid4
 from django.db import connection, transaction
 
 from coverage.models import Chat
-from extraction import environment
+from extraction.exploring import environment
+from extraction.exploring.staging import BatchStaging, claim_identity
+from extraction.exploring.tools import ExploreTools
 from extraction.models import Batch, Candidate, Run
-from extraction.staging import BatchStaging, claim_identity
-from extraction.tools import ExploreTools
 
 from .environment_speed import chat_of, messages_of
 from .measure import Case, compare

@@ -12,7 +12,7 @@ from .models import Chat, ChatSummary, CoverageEntry, Learner, Message
 
 
 class LearnerAdmin(ListAdmin):
-    """A learner is named here; ``extraction.review_admin`` registers it and adds the review mode.
+    """A learner is named here; ``extraction.admin.review`` registers it and adds the review mode.
 
     Deleting a learner would delete their graph: that is not a click in a list.
     """

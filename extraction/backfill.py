@@ -19,10 +19,10 @@ from django.utils import timezone
 
 from coverage.models import Chat, Message, MessageCoverage
 
-from . import endings
 from .locking import with_many_locked
 from .models import Batch, Resolution, Run
-from .queueing import enqueue_runs
+from .running import endings
+from .running.queueing import enqueue_runs
 from .selectors import EXTRACTABLE, IN_FLIGHT, PARKED, coverage_of_chats, with_states
 from .services import check_worker
 from .spending import day_is_spent

@@ -9,7 +9,7 @@ from django.db.models.functions import Now
 from coverage.invariants import missing_guards
 from graphctx.models import Instance
 
-from .environment import content_hash
+from .exploring.environment import content_hash
 from .models import Batch, Candidate, ReferenceEnvironment, Run
 from .quotes import find_quote
 

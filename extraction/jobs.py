@@ -9,8 +9,8 @@ from coverage.queueing import stop_requested
 
 from . import spending
 from .models import Run
-from .queueing import enqueue_run
-from .runs import execute
+from .running.queueing import enqueue_run
+from .running.runs import execute
 
 
 def run_chat(run_id: str) -> str:

@@ -14,9 +14,9 @@ from rq.registry import clean_registries
 from coverage.queueing import QUEUES, release_stuck
 from graphctx.steers import enqueue_waiting
 
-from . import endings
 from .models import Run
-from .queueing import enqueue_run, enqueue_runs
+from .running import endings
+from .running.queueing import enqueue_run, enqueue_runs
 from .services import retry_failed_run
 from .spending import not_held
 

@@ -10,10 +10,10 @@ from uuid import UUID, uuid5
 
 from django.db import connection, transaction
 
-from .environment import content_hash, overview, readable
+from .exploring.environment import content_hash, overview, readable
+from .exploring.staging import StagingRecord, claim_identity
+from .exploring.tools import ExploreTools
 from .models import Batch, Candidate, ReferenceEnvironment
-from .staging import StagingRecord, claim_identity
-from .tools import ExploreTools
 from .workers import ExtractWorker, WorkerReport, get_worker
 
 

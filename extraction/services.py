@@ -14,12 +14,12 @@ from django.utils import timezone
 from coverage.models import Chat
 from coverage.services import settle
 
-from . import endings
 from .llm.choice import model_names
 from .locking import with_runs_locked
 from .models import Batch, Run
-from .planning import abandon_open_batches, split
-from .queueing import enqueue_run
+from .running import endings
+from .running.planning import abandon_open_batches, split
+from .running.queueing import enqueue_run
 from .selectors import EXTRACTABLE, IN_FLIGHT, reaches
 from .workers import check_model
 

@@ -12,9 +12,9 @@ from coverage.importers.load import ChatReport, Report, import_paths
 from coverage.importers.records import Problem
 from coverage.models import Chat, Learner
 from coverage.words import counted
-from extraction import runs
 from extraction.models import Batch, Document, Resolution, Run
 from extraction.reconcile import recover_chat
+from extraction.running import runs
 from extraction.selectors import coverage_of_chats
 from extraction.services import request_run
 from graphctx.models import Proposition

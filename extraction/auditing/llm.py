@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
-from extraction.features import AUDITOR
+from extraction.exploring.features import AUDITOR
 from extraction.llm.choice import ModelChoice, choose
 from extraction.workers import WorkerReport, WorkerUnavailable
 

@@ -21,14 +21,14 @@ from coverage.view import count_tokens
 
 from .. import spending
 from ..claims.language import detect_language
-from ..environment import COVERING, SUMMARY_CHARACTERS, content_hash, overview, scrub, scrubbed
-from ..merge import close_batch, prepare_batch, write_batch
+from ..exploring.environment import COVERING, SUMMARY_CHARACTERS, content_hash, overview, scrub, scrubbed
+from ..exploring.staging import BatchStaging
+from ..exploring.tools import ExploreTools
+from ..merging.merge import close_batch, prepare_batch, write_batch
 from ..models import Batch, Document, ReferenceEnvironment
-from ..recording import record_attempt, spent
 from ..redaction import redact
+from ..running.recording import record_attempt, spent
 from ..sources import FromDocument
-from ..staging import BatchStaging
-from ..tools import ExploreTools
 from ..workers import BatchFailed, BatchTooLarge, ExtractWorker, WorkerUnavailable, as_recorded, get_worker
 from .cutting import cut
 
@@ -196,7 +196,7 @@ class _Reader:
         )
 
     def _environment(self, group: list[Piece]) -> dict[str, Any]:
-        """As `extraction.environment` builds it for messages; the piece before comes along, read-only and not citable."""
+        """As `extraction.exploring.environment` builds it for messages; the piece before comes along, read-only and not citable."""
         before = [self.pieces[group[0][0] - 2]] if group[0][0] > 1 else []
         shown = [*before, *group]
         texts = scrubbed(piece for _, _, piece in shown)

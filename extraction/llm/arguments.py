@@ -6,9 +6,9 @@ from typing import Annotated, Any, Literal
 
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationError
 
-from extraction import tools as bounds
-from extraction.features import EXTRACT_WORKER, enabled_tools
-from extraction.tools import ExploreTools, ToolRefused
+from extraction.exploring import tools as bounds
+from extraction.exploring.features import EXTRACT_WORKER, enabled_tools
+from extraction.exploring.tools import ExploreTools, ToolRefused
 from graphctx.models import Kind, Level
 
 QUERY_CHARACTERS = 500

@@ -18,7 +18,7 @@ from pydantic_ai.messages import ModelMessage, ModelResponse, ToolReturnPart
 from pydantic_ai.models import Model
 from pydantic_ai.usage import RunUsage, UsageLimits
 
-from extraction.tools import ExploreTools, ToolRefused
+from extraction.exploring.tools import ExploreTools, ToolRefused
 from extraction.workers import BatchFailed, WorkerReport, WorkerUnavailable
 
 from . import failures, prompt

@@ -38,7 +38,7 @@ def content_hash() -> str:
 def first_message(overview: dict[str, Any]) -> str:
     """Overview first, evidence index second, everything from the chat inside one fence.
 
-    ``overview`` is as ``extraction.environment.overview`` gives it. A text is a JSON string: one line, and nothing in it can
+    ``overview`` is as ``extraction.exploring.environment.overview`` gives it. A text is a JSON string: one line, and nothing in it can
     end the fence, whose name carries a mark made from the whole content.
     """
     chat, reach = overview["chat"], overview["range"]

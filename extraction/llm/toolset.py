@@ -9,8 +9,8 @@ from pydantic_ai.tools import ToolDefinition
 from pydantic_ai.toolsets import AbstractToolset
 from pydantic_ai.toolsets.abstract import ToolsetTool
 
-from extraction.features import SESSION_EXPLORE
-from extraction.tools import ToolRefused
+from extraction.exploring.features import SESSION_EXPLORE
+from extraction.exploring.tools import ToolRefused
 
 from .arguments import offered_tools
 

@@ -242,7 +242,7 @@ class ReferenceEnvironment(models.Model):
     """The immutable snapshot that a batch's worker explores."""
 
     batch = models.OneToOneField(Batch, on_delete=models.CASCADE, primary_key=True, related_name="environment")
-    # {"chat", "range", "evidence": [...]}; see extraction/environment.py
+    # {"chat", "range", "evidence": [...]}; see extraction/exploring/environment.py
     content = models.JSONField()
     content_hash = models.CharField(max_length=64)
     created_at = models.DateTimeField(db_default=Now(), editable=False)
@@ -316,7 +316,7 @@ class Candidate(models.Model):
     understanding = models.CharField(max_length=16, choices=Level, null=True, blank=True)  # noqa: DJ001
     evidence = models.JSONField()
     content_hash = models.CharField(max_length=64)
-    # What a reader should know of it, one short text each; see extraction/admission.py
+    # What a reader should know of it, one short text each; see extraction/exploring/admission.py
     marks = models.JSONField(default=list, db_default=[], blank=True)
     created_at = models.DateTimeField(db_default=Now(), editable=False)
 

@@ -137,7 +137,7 @@ class ModelUse(models.Model):
     # batch's own id, or one of its own.
     run = models.UUIDField()
     attempt = models.PositiveIntegerField()
-    # A name of extraction.features: who talked to the model.
+    # A name of extraction.exploring.features: who talked to the model.
     agent = models.CharField(max_length=40)
     # The model as it was set up, without its key: see extraction.llm.choice.ModelChoice.snapshot.
     model = models.JSONField()

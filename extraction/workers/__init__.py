@@ -10,8 +10,8 @@ from decimal import Decimal
 from importlib import import_module
 from typing import Any, Protocol
 
+from extraction.exploring.tools import ExploreTools
 from extraction.installed import worker_paths
-from extraction.tools import ExploreTools
 
 logger = logging.getLogger(__name__)
 

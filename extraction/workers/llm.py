@@ -3,10 +3,10 @@
 from collections.abc import Callable
 from typing import Any
 
+from extraction.exploring.tools import ExploreTools
 from extraction.llm import prompt
 from extraction.llm.choice import choose
 from extraction.llm.prompt import first_message
-from extraction.tools import ExploreTools
 
 from . import Allowance, WorkerReport
 

@@ -14,7 +14,7 @@ from extraction.claims.model import (
 )
 from extraction.claims.pipeline import find_claims
 from extraction.claims.rank import chosen, why_useful
-from extraction.tools import ToolRefused
+from extraction.exploring.tools import ToolRefused
 
 _VOICES = {"user": "user", "assistant": "assistant", "document": "assistant"}
 """Who is read, and as whom: a document explains as an assistant does, and says nothing for the learner."""
@@ -24,7 +24,7 @@ Item = dict[str, Any]
 
 
 class Tools(Protocol):
-    """What the worker needs of `extraction.tools.ExploreTools`."""
+    """What the worker needs of `extraction.exploring.tools.ExploreTools`."""
 
     def search_evidence(self, query: str, kind: str | None = ..., limit: int = ..., offset: int = ...) -> Item: ...
 

@@ -13,8 +13,8 @@ import urllib.parse
 
 from django.db import DatabaseError, InterfaceError
 
-from extraction import admission
 from extraction.auditing import reading
+from extraction.exploring import admission
 from graphctx import scan
 from graphctx.embedders import hashing
 

@@ -15,8 +15,8 @@ from django.db.models import F, QuerySet
 from django.db.models.functions import Now
 
 from coverage.models import Chat
-from extraction.heartbeat import Heartbeat
-from extraction.leases import lease_length
+from extraction.running.heartbeat import Heartbeat
+from extraction.running.leases import lease_length
 from osii.models import ChatImport, ImportedChat
 
 

@@ -13,8 +13,8 @@ from django.utils import timezone
 from coverage.importers.load import import_paths, total_bytes
 from coverage.importers.records import Problem
 from coverage.queueing import stop_requested
-from extraction.leases import WorkerStopping
 from extraction.models import Run
+from extraction.running.leases import WorkerStopping
 from osii.models import ChatImport
 
 from . import uploads

@@ -10,8 +10,8 @@ from django.db.models import F
 from django.db.models.functions import Now
 from django.utils import timezone
 
-from extraction.endings import MAX_RECOVERIES
 from extraction.reconcile import QUEUED_GRACE
+from extraction.running.endings import MAX_RECOVERIES
 from osii.intake import staging
 from osii.models import UPLOADS_KEPT, ChatImport
 

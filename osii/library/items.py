@@ -12,8 +12,8 @@ from django.db.models import F, QuerySet
 from django.db.models.functions import Coalesce, Now
 
 from coverage.queueing import stop_requested
-from extraction.heartbeat import Heartbeat
-from extraction.leases import WorkerStopping, lease_length, limit_silence
+from extraction.running.heartbeat import Heartbeat
+from extraction.running.leases import WorkerStopping, lease_length, limit_silence
 
 from .run_models import ProcessingItem, ProcessingRun, ProcessingStep
 

@@ -8,7 +8,7 @@ from django.db import InterfaceError, OperationalError, transaction
 from rq.timeouts import BaseTimeoutException
 
 from coverage.queueing import LIBRARY, enqueue_missing, stop_requested
-from extraction.leases import WorkerStopping
+from extraction.running.leases import WorkerStopping
 
 from . import steps
 from .base import ENDINGS

@@ -11,7 +11,7 @@ from typing import Any
 from coverage.ids import new_id
 from extraction import spending
 from extraction.documents.cutting import cut
-from extraction.environment import MASKS, scrubbed
+from extraction.exploring.environment import MASKS, scrubbed
 from extraction.llm.choice import ModelChoice, choose
 from extraction.redaction import redact
 from extraction.workers import BatchFailed, WorkerReport, WorkerUnavailable

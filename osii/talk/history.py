@@ -17,7 +17,7 @@ from pydantic_ai.messages import (
 )
 
 from coverage.models import Message
-from extraction.environment import scrub
+from extraction.exploring.environment import scrub
 from graphctx import markers
 from graphctx.models import Steer
 

@@ -17,7 +17,7 @@ from pydantic_ai.models import ModelRequestParameters
 from pydantic_ai.tools import ToolDefinition
 
 from coverage.view import MalformedParts, check_storable
-from extraction.features import TUTOR, enabled_tools
+from extraction.exploring.features import TUTOR, enabled_tools
 from extraction.llm import failures
 from extraction.llm.choice import ModelChoice, choose
 from extraction.llm.endpoint import Endpoint

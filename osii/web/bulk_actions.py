@@ -13,11 +13,12 @@ from django.http import QueryDict
 from coverage import summaries
 from coverage.models import Chat
 from coverage.words import counted
-from extraction import backfill, resolving, services
+from extraction import backfill, services
 from extraction.documents.errors import DocumentError
 from extraction.documents.ids import is_file_id
 from extraction.documents.services import remove_document
 from extraction.erasure import foreseen
+from extraction.merging import resolving
 from extraction.models import Batch, Candidate, Document, ExtractionVersion, Run
 from graphctx import forgetting
 from graphctx.models import Proposition

@@ -105,7 +105,7 @@ class DecisionForm(forms.Form):
         return ""
 
     def arguments(self) -> dict[str, Any]:
-        """What ``extraction.resolving.decide`` takes; only of a valid form."""
+        """What ``extraction.merging.resolving.decide`` takes; only of a valid form."""
         given = self.cleaned_data
         decision = given["decision"]
         return {

@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 from typing import Any
 
-from extraction import resolving
+from extraction.merging import resolving
 from extraction.models import Candidate
 from graphctx.embedding import EmbeddingError
 from graphctx.models import Proposition

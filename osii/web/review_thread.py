@@ -10,7 +10,7 @@ from typing import Any
 
 from coverage.models import Message
 from coverage.view import part_text, transcript_view
-from extraction.environment import scrubbed
+from extraction.exploring.environment import scrubbed
 from extraction.models import Candidate, ReferenceEnvironment
 
 BEFORE, AFTER = 2, 1

@@ -3,7 +3,7 @@
 from django.contrib.auth.models import User
 
 from coverage.words import counted
-from extraction import resolving
+from extraction.merging import resolving
 from extraction.models import Resolution
 from graphctx.models import Link
 

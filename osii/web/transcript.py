@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from coverage.view import tool_name, transcript_view
-from extraction.environment import is_quiz
+from extraction.exploring.environment import is_quiz
 
 from . import markdown
 

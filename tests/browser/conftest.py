@@ -18,8 +18,8 @@ from django.db import connections
 from django.test import Client
 from playwright.sync_api import Browser, BrowserContext, ConsoleMessage, Page, expect, sync_playwright
 
-from extraction import runs
 from extraction.models import Batch, Run
+from extraction.running import runs
 from osii import workers
 from tests.browser.chromium import ARGUMENTS, CHROMIUM
 

@@ -15,7 +15,7 @@ from django.urls import reverse
 from playwright.sync_api import Page
 
 from coverage.models import Chat
-from extraction import resolving
+from extraction.merging import resolving
 from extraction.models import Run
 from osii.library import methods
 from osii.models import ChatImport, Collection

@@ -6,8 +6,8 @@ from django.contrib.sessions.models import Session
 from playwright.sync_api import expect
 
 from coverage.models import Chat
-from extraction import runs
 from extraction.models import Run
+from extraction.running import runs
 from graphctx.models import Steer
 from graphctx.steers import prepare, steer_id
 

@@ -3,8 +3,8 @@
 from typing import Any
 
 from coverage.models import Chat
-from extraction import runs
 from extraction.models import Run
+from extraction.running import runs
 from extraction.selectors import chat_coverage
 from extraction.services import request_run
 from tests.extraction.scripted_endpoint import Received, Says, Status, calls, finish, stage

@@ -3,7 +3,7 @@
 from collections.abc import Callable
 from typing import Any
 
-from extraction.tools import ExploreTools
+from extraction.exploring.tools import ExploreTools
 
 
 class SentenceWorker:

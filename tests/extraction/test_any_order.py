@@ -11,9 +11,10 @@ from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, 
 from coverage import invariants as coverage_invariants
 from coverage.models import Chat, CoverageEntry, Learner, Message, MessageCoverage
 from coverage.services import delete_message, put_messages
-from extraction import invariants, runs
+from extraction import invariants
 from extraction.erasure import erase_chat
 from extraction.models import Run
+from extraction.running import runs
 from extraction.services import request_run
 from graphctx.models import Instance
 from tests.factories import message, quiz, text

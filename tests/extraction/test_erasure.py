@@ -12,16 +12,16 @@ from coverage.models import Chat, CoverageEntry, Learner, Message
 from coverage.services import lock_chat, put_messages
 from extraction import erasure, invariants, jobs
 from extraction.erasure import Fate, delete_message, erase_chat
+from extraction.exploring.staging import BatchStaging
 from extraction.models import Batch, Candidate, ReferenceEnvironment, Resolution, Run
 from extraction.services import request_run
-from extraction.staging import BatchStaging
 from graphctx.embedding import active_space
 from graphctx.forgetting import ERASED_TEXT, NothingToRestore, forget, restore
 from graphctx.models import Instance, Proposition, PropositionVector, Steer
 from graphctx.selection import select
 from tests import factories
+from tests.extraction.running.test_runs import execute
 from tests.extraction.test_locking import Outcome
-from tests.extraction.test_runs import execute
 from tests.factories import message
 
 pytestmark = pytest.mark.django_db(transaction=True)

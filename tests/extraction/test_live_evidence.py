@@ -7,7 +7,9 @@ import pytest
 from coverage.models import Chat, Message
 from coverage.services import delete_message, put_messages
 from coverage.view import part_text, transcript_view
-from extraction import merge, runs, services
+from extraction import services
+from extraction.merging import merge
+from extraction.running import runs
 from extraction.selectors import chat_coverage
 from graphctx import invariants
 from graphctx.models import Instance, Proposition

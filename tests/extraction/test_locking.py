@@ -13,7 +13,7 @@ from extraction.locking import with_runs_locked
 from extraction.models import Batch, Run
 from extraction.services import abort_run, request_run, retry_parked
 from tests import factories
-from tests.extraction.test_runs import execute, long_message
+from tests.extraction.running.test_runs import execute, long_message
 from tests.factories import message
 
 pytestmark = pytest.mark.django_db(transaction=True)

@@ -12,13 +12,14 @@ from django.core.exceptions import ValidationError
 from django.db import IntegrityError, connection, transaction
 from django.utils import timezone
 
-from extraction import runs, spending
+from extraction import spending
 from extraction.llm import addresses, retrying
 from extraction.llm import endpoint as endpoint_module
 from extraction.llm.choice import UnknownModel, choose, model_names
 from extraction.llm.prices import Prices
 from extraction.models import Batch, LanguageModel, ModelUse, Run
 from extraction.reconcile import reconcile_runs
+from extraction.running import runs
 from extraction.services import request_run
 from tests import factories
 from tests.extraction.llm_runs import OVERLOADED, execute, reads_all, tea

@@ -8,11 +8,11 @@ import pytest
 
 from coverage.models import Chat, CoverageEntry
 from coverage.services import put_messages
-from extraction import runs
 from extraction.llm import prompt, retrying
 from extraction.models import Batch
 from extraction.prompts import OlderReading, chats_read_by_older, is_older, older_batches, older_reading
 from extraction.repair import Scope, preview_reread, request_reread
+from extraction.running import runs
 from extraction.services import request_run
 from extraction.workers.rules import RulesWorker
 from tests import factories

@@ -11,7 +11,7 @@ from coverage import invariants as coverage_invariants
 from coverage.guards import allow_erase
 from coverage.models import Chat, CoverageEntry, Learner
 from coverage.services import lock_chat, put_messages
-from extraction import invariants, leases
+from extraction import invariants
 from extraction.erasure import Fate
 from extraction.models import Batch, BatchMessage, Candidate, Run
 from extraction.repair import (
@@ -23,13 +23,14 @@ from extraction.repair import (
     purge_chat,
     request_reread,
 )
+from extraction.running import leases
 from extraction.services import request_run, split_parked
 from graphctx.forgetting import forget
 from graphctx.models import Instance, Proposition, PropositionVector
 from graphctx.selection import select
 from tests import factories
+from tests.extraction.running.test_runs import execute, long_message, states
 from tests.extraction.test_locking import Outcome
-from tests.extraction.test_runs import execute, long_message, states
 from tests.factories import message
 
 pytestmark = pytest.mark.django_db(transaction=True)

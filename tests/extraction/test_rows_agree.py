@@ -9,7 +9,7 @@ from extraction.invariants import GUARDED
 from extraction.models import Batch
 from graphctx.models import Instance, PropositionVector
 from tests import factories
-from tests.extraction.test_runs import execute
+from tests.extraction.running.test_runs import execute
 from tests.factories import message
 
 pytestmark = pytest.mark.django_db

@@ -7,12 +7,12 @@ from typing import Any
 import pytest
 from django.conf import settings
 
-from extraction import environment, tools
-from extraction.staging import StagingRecord
-from extraction.tools import ExploreTools, ToolRefused
+from extraction.exploring import environment, tools
+from extraction.exploring.staging import StagingRecord
+from extraction.exploring.tools import ExploreTools, ToolRefused
 from extraction.workers import get_worker
 from tests import factories
-from tests.extraction.test_tools import MemoryStaging, entry
+from tests.extraction.exploring.test_tools import MemoryStaging, entry
 from tests.factories import message, quiz, text
 
 FACT = "Roots take up water from the soil."

@@ -9,12 +9,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from extraction import environment
+from extraction.exploring import environment
+from extraction.exploring.tools import ExploreTools, ToolRefused
 from extraction.quotes import find_quote
-from extraction.tools import ExploreTools, ToolRefused
 from graphctx.fence import MASK, masked, one_line
 from tests import factories
-from tests.extraction.test_tools import MemoryStaging
+from tests.extraction.exploring.test_tools import MemoryStaging
 from tests.factories import message, text
 
 WORDS = ("Walruses", "moustache")

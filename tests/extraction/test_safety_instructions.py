@@ -8,15 +8,16 @@ import pytest
 from django.apps import apps
 
 from coverage.models import Chat, Message
-from extraction import environment, runs
+from extraction.exploring import environment
+from extraction.exploring.tools import ExploreTools
 from extraction.llm import retrying
 from extraction.models import Candidate, Run
+from extraction.running import runs
 from extraction.services import request_run
-from extraction.tools import ExploreTools
 from extraction.workers import get_worker
 from tests import factories
+from tests.extraction.exploring.test_tools import MemoryStaging
 from tests.extraction.scripted_endpoint import ScriptedEndpoint, calls, finish, serving, stage
-from tests.extraction.test_tools import MemoryStaging
 from tests.factories import message, text
 
 pytestmark = pytest.mark.django_db

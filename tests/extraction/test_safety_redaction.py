@@ -11,12 +11,12 @@ import uuid
 import pytest
 
 from coverage.view import part_text, transcript_view
-from extraction import environment
 from extraction.claims.safety import looks_secret
+from extraction.exploring import environment
+from extraction.exploring.tools import ExploreTools
 from extraction.redaction import SECRET_MASK, redact, secret_spans
-from extraction.tools import ExploreTools
 from tests import factories
-from tests.extraction.test_tools import MemoryStaging
+from tests.extraction.exploring.test_tools import MemoryStaging
 from tests.factories import message, text
 
 # Put together here, so that no scanner of this repository takes them for real ones.

@@ -11,9 +11,10 @@ from pathlib import Path
 from typing import Any
 from uuid import UUID
 
-from extraction import merge, runs
+from extraction.exploring.tools import ExploreTools
+from extraction.merging import merge
 from extraction.models import Batch, Run
-from extraction.tools import ExploreTools
+from extraction.running import runs
 from extraction.workers.rules import RulesWorker
 from graphctx import steers
 

@@ -8,8 +8,9 @@ import time_machine
 from django.utils import timezone
 
 from coverage.models import Chat
-from extraction import endings, leases, reconcile
+from extraction import reconcile
 from extraction.models import Run
+from extraction.running import endings, leases
 from extraction.services import request_run
 from graphctx import delivery, steers
 from graphctx.models import Proposition, Steer

@@ -8,10 +8,10 @@ from django.contrib.auth.models import User
 
 from coverage.models import Chat
 from coverage.services import append_entries
-from extraction import environment
+from extraction.exploring import environment
+from extraction.exploring.staging import EvidenceItem
 from extraction.models import Batch, BatchMessage, Candidate, ReferenceEnvironment, Resolution
 from extraction.quotes import find_quote
-from extraction.staging import EvidenceItem
 from tests import factories
 from tests.osii import rows
 

@@ -5,7 +5,7 @@ from django.contrib.auth.models import User
 from django.test import Client
 
 from coverage.models import Chat, CoverageEntry
-from extraction import repair_admin
+from extraction.admin import repair as repair_admin
 from extraction.models import Batch
 from graphctx.models import Instance, Proposition
 from tests.osii import rows

@@ -10,8 +10,9 @@ from django.test.utils import CaptureQueriesContext
 
 from coverage import invariants as coverage_invariants
 from coverage.models import Chat, CoverageEntry, Learner, Message
-from extraction import invariants, leases, runs
+from extraction import invariants
 from extraction.models import Run
+from extraction.running import leases, runs
 from extraction.selectors import chat_coverage
 from graphctx.models import Proposition, Steer
 from graphctx.steers import prepare, steer_id

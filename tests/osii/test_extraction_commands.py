@@ -12,8 +12,8 @@ from django.utils import timezone
 
 from coverage.ids import new_id
 from coverage.services import append_entries, put_messages
-from extraction import leases
 from extraction.models import Batch, Run
+from extraction.running import leases
 from extraction.services import request_run
 from tests import factories
 from tests.factories import message

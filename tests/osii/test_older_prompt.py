@@ -9,8 +9,8 @@ from django.test import Client
 from django.urls import reverse
 
 from coverage.models import Chat, CoverageEntry
-from extraction import runs
 from extraction.models import Batch, ModelUse
+from extraction.running import runs
 from extraction.services import request_run
 from extraction.workers.rules import RulesWorker
 from tests import factories

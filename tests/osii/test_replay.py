@@ -10,9 +10,10 @@ from django.core.management import CommandError, call_command
 from django.db import connection
 
 from coverage.models import Chat
-from extraction import replay, runs, workers
+from extraction import replay, workers
 from extraction.llm import retrying
 from extraction.models import Batch, ReferenceEnvironment
+from extraction.running import runs
 from extraction.services import request_run
 from extraction.workers import register_worker
 from tests import factories

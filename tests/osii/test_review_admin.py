@@ -5,7 +5,8 @@ from django.contrib.auth.models import User
 from django.test import Client
 
 from coverage.models import Learner
-from extraction import merge, review_admin
+from extraction.admin import review as review_admin
+from extraction.merging import merge
 from extraction.models import Candidate, Resolution, ReviewSetting
 from graphctx.models import Proposition
 from tests.osii import review_rows as review

@@ -10,7 +10,7 @@ from django.db import connection, transaction
 from django.test import Client
 from django.urls import reverse
 
-from extraction import resolving
+from extraction.merging import resolving
 from extraction.models import Candidate, Resolution
 from tests.osii import review_rows as review
 

@@ -17,8 +17,9 @@ from hypothesis import strategies as st
 
 from coverage.models import Chat, Learner, Message
 from coverage.services import get_or_create_learner, put_messages
-from extraction import runs, services
+from extraction import services
 from extraction.models import Run
+from extraction.running import runs
 from graphctx.models import Level, Steer
 from graphctx.steers import prepare, steer_id
 from osii.talk import events, quizzes, scripted, state, turns, writing

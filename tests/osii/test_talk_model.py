@@ -11,8 +11,8 @@ from django.urls import reverse
 
 from coverage.models import Chat, Learner
 from coverage.services import get_or_create_learner, put_messages
+from extraction.exploring.tools import EXPLORE_TOOL_NAMES
 from extraction.models import LanguageModel
-from extraction.tools import EXPLORE_TOOL_NAMES
 from graphctx.models import Steer
 from graphctx.steers import prepare, steer_id
 from osii.talk import events, history, prompts, quizzes, state, turns, writing

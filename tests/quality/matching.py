@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from functools import cache
 
-from extraction.staging import StagingRecord, normalise_claim
+from extraction.exploring.staging import StagingRecord, normalise_claim
 from tests.quality.excerpts import Excerpt, Label
 
 # Whose words these are matters: what an assistant says is no choice and no taste of the learner.

@@ -4,9 +4,9 @@ from uuid import UUID, uuid4
 
 from coverage.models import Chat
 from coverage.services import get_or_create_learner, put_messages
-from extraction import environment
-from extraction.staging import StagingRecord
-from extraction.tools import ExploreTools
+from extraction.exploring import environment
+from extraction.exploring.staging import StagingRecord
+from extraction.exploring.tools import ExploreTools
 from extraction.workers import ExtractWorker
 from tests.quality.excerpts import Excerpt
 from tests.quality.matching import Judged, claims_of, judge

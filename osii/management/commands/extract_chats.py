@@ -10,9 +10,10 @@ from django.core.management.base import CommandParser
 
 from coverage.models import Chat
 from coverage.words import counted
-from extraction import backfill, runs
+from extraction import backfill
 from extraction.models import Batch, ModelUse, Run
 from extraction.reconcile import recover_chat
+from extraction.running import runs
 from extraction.selectors import coverage_of_chats
 from extraction.services import check_worker, request_run
 from extraction.spending import add_uses, day_is_spent, total_use

@@ -9,7 +9,7 @@ from django.shortcuts import redirect, render
 from django.urls import reverse
 from django.views.decorators.http import require_http_methods, require_POST, require_safe
 
-from extraction import resolving
+from extraction.merging import resolving
 from extraction.models import Candidate
 from osii.web import review, review_undo
 from osii.web.access import PageRequest, get_candidate, get_resolution, staff_action

@@ -7,8 +7,8 @@ from rq import Queue
 from coverage.queueing import LIBRARY
 from coverage.services import get_or_create_learner
 from extraction import invariants as extraction_invariants
-from extraction import resolving
 from extraction.documents import evidence, reading, removal, selectors, services
+from extraction.merging import resolving
 from extraction.models import Batch, Candidate, Document, Resolution, ReviewSetting
 from extraction.workers.rules import RulesWorker
 from graphctx import invariants as graph_invariants

@@ -10,7 +10,7 @@ from django.apps import apps
 from django.conf import settings
 from django.core.exceptions import ValidationError
 
-from extraction.language_admin import CONNECTION
+from extraction.admin.language import CONNECTION
 from extraction.llm.addresses import check_address, refusal_of
 from osii.api.routes import api
 

@@ -1,0 +1,1 @@
+"""From staged candidates to propositions with evidence: by the merge, and by hand."""

@@ -1,0 +1,1 @@
+"""How a run is executed: leased, planned in batches, ended or handed back."""
