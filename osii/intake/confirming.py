@@ -31,7 +31,7 @@ def confirm(fields: dict[str, Any], by: User, submission: UUID, upload: Upload |
     Raises BadRequest, Conflict (also when there is nothing to add), OSError.
     """
     request = Request.of(fields)
-    chats_submission = uuid5(submission, "chats")
+    chats_submission = _beside(submission)
     there = ProcessingRun.objects.filter(submission=submission).first()
     chats = ChatImport.objects.filter(submission=chats_submission).first()
     if there is not None or chats is not None:
@@ -47,6 +47,15 @@ def confirm(fields: dict[str, Any], by: User, submission: UUID, upload: Upload |
         upload.runs.append(str(run.pk))
         save(upload)
     return Confirmed(run, chats, again=not made)
+
+
+def chats_beside(run: ProcessingRun) -> ChatImport | None:
+    """The import of the chats among the files of an intake's ``run``, if there were any. One query."""
+    return ChatImport.objects.filter(submission=_beside(run.submission)).first()
+
+
+def _beside(submission: UUID) -> UUID:
+    return uuid5(submission, "chats")
 
 
 def _import_chats(paths: list[str], learner: str, by: User, submission: UUID) -> ChatImport | None:

@@ -14,6 +14,7 @@ from django.test.utils import CaptureQueriesContext
 from django.urls import reverse
 from django.utils import timezone
 
+from coverage.services import get_or_create_learner
 from extraction.documents import services
 from extraction.models import Document, DocumentSource, Removal, Run
 from osii.intake import staging
@@ -151,6 +152,18 @@ def test_a_promotion_names_the_outputs_that_become_stale_and_is_rolled_back(staf
     assert "extraction changed" not in staff.get(url_of(document, tab="outputs")).text
 
 
+def test_a_document_whose_claims_are_stale_is_offered_with_them(staff, extracted):
+    version = extracted("notes.txt", "The tank holds 1000 litres of rain water. The tap stays open in frost.\n")
+    document = version.document
+    Document.objects.filter(pk=document.pk).update(learner=get_or_create_learner("Ada"))
+    outputs.make(document.pk, "propositions")
+    upper = services.extract(document.pk, "upper", "save_variant")
+    page = url_of(document, tab="outputs")
+    assert "propositions=on" not in staff.get(page).text, "nothing is stale yet"
+    services.promote(document.pk, upper.pk, version.pk, "test")
+    assert "propositions=on" in staff.get(page).text
+
+
 def test_an_output_is_opened_with_its_chunks_and_drawn_in_the_lineage(staff, extracted):
     document = extracted("notes.txt", "One line. Another one here.\n").document
     made = outputs.make(document.pk, "chunks")
@@ -267,6 +280,12 @@ def test_documents_are_filtered_and_sorted(staff):
     assert listed(staff, q="100%") == []
     DocumentSource.objects.create(document=odd, path="/notes/2025/b.md", replaces=first)
     assert listed(staff, state="replaced") == ["b.md"]
+    assert "source file changed" in staff.get(url_of(first)).text
+    DocumentSource.objects.create(document=first, path="/elsewhere/b.md")
+    assert listed(staff, state="replaced") == []
+    page = staff.get(url_of(first)).text
+    assert "source file changed" not in page, "another path still has these bytes"
+    assert "Replaced by" in page
 
 
 def test_a_part_of_a_name_or_path_is_found_by_index():
@@ -404,6 +423,11 @@ def test_a_preview_tells_what_is_known_what_are_chats_and_what_nobody_reads(staf
     assert {status: Path(path).name for status, path in by_status.items() if status == "queued"} == {
         "queued": "copy.md"
     }
+    page = reverse("processing", args=[ProcessingRun.objects.get().pk])
+    report = reverse("import", args=[ChatImport.objects.get().pk])
+    assert report not in staff.get(page).text, "who may not import sees no import"
+    staff.force_login(rows.staff_user(*EVERYTHING, "add_chatimport", username="importer"))
+    assert report in staff.get(page).text
 
 
 def test_a_path_is_added_only_under_the_source_roots(staff, store, settings, tmp_path):

@@ -12,6 +12,7 @@ from django.views.decorators.http import require_POST, require_safe
 
 from coverage.words import counted
 from extraction.documents.errors import DocumentError
+from extraction.documents.selectors import replaced
 from extraction.documents.services import promote, rollback
 from extraction.models import Document, DocumentSource, ExtractionVersion
 from osii.web.access import PageRequest, get_document, staff_action, staff_page
@@ -48,6 +49,7 @@ def document(request: PageRequest, file_id: str) -> HttpResponse:
         "sources": row.sources.select_related("replaces")[:SOURCES_SHOWN],
         "collections": row.collections.all(),
         "replaced_by": _later(row),
+        "is_replaced": Document.objects.filter(replaced(), pk=row.pk).exists(),
         "can_promote": request.user.has_perm(PROMOTE),
         "can_process": request.user.has_perm(PROCESS),
         "can_remove": request.user.has_perm(REMOVE),

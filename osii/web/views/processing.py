@@ -11,6 +11,7 @@ from django.urls import reverse
 from django.views.decorators.http import require_POST, require_safe
 
 from coverage.words import counted
+from osii.intake.confirming import chats_beside
 from osii.library import runs
 from osii.models import ProcessingItem, ProcessingRun
 from osii.web.access import PageRequest, staff_action, staff_page
@@ -18,13 +19,15 @@ from osii.web.processing import items_context, state_context
 from osii.web.statuses import status_of
 
 CONTROL = "osii.change_processingrun"
+IMPORT = "osii.add_chatimport"
 
 
 @require_safe
 @staff_page
 def processing(request: PageRequest, run_id: UUID) -> HttpResponse:
     run = get_object_or_404(ProcessingRun.objects.select_related("learner"), pk=run_id)
-    return render(request, "processing/run_page.html", _context(request, run))
+    chats = chats_beside(run) if request.user.has_perm(IMPORT) else None
+    return render(request, "processing/run_page.html", _context(request, run) | {"chats": chats})
 
 
 def _context(request: PageRequest, run: ProcessingRun) -> dict[str, Any]:
