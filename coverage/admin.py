@@ -1,5 +1,7 @@
 """Django admin of learners, chats, messages and the ledger. What the product writes is shown, not edited."""
 
+from typing import Any
+
 from django.contrib import admin
 from django.db.models import Count, QuerySet
 from django.http import HttpRequest
@@ -20,6 +22,13 @@ class LearnerAdmin(ListAdmin):
     list_display = ("name", "chats", "graph_revision", "created_at")
     search_fields = ("name",)
     readonly_fields = ("id", "graph_revision", "created_at")
+
+    def get_readonly_fields(self, request: HttpRequest, obj: Learner | None = None) -> Any:
+        """None while a learner is added: the database sets them with the row."""
+        return super().get_readonly_fields(request, obj) if obj else ()
+
+    def get_fields(self, request: HttpRequest, obj: Learner | None = None) -> Any:
+        return super().get_fields(request, obj) if obj else ("name",)
 
     def view_on_site(self, learner: Learner) -> str:
         return f"{reverse('chats')}?learner={learner.pk}"

@@ -36,7 +36,7 @@ from .review_forms import ReviewFilter
 def _extract(mode: str) -> Callable[[Sequence[Key], Doer], list[str]]:
     def do(keys: Sequence[Key], _: Doer) -> list[str]:
         made, joined = backfill.request_reading(keys, mode)
-        more = f" {joined:,} more were active already." if joined else ""
+        more = f" {joined:,} more {'was' if joined == 1 else 'were'} active already." if joined else ""
         nothing = len(keys) - made - joined
         left = f" {counted(nothing, 'chat')} had nothing to read." if nothing else ""
         return [f"{counted(made, 'run')} requested.{more}{left}"]

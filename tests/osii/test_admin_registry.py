@@ -111,6 +111,14 @@ def test_a_list_can_be_searched_and_counts_no_big_table(model):
     assert shown.paginator is admin_base.EstimatingPaginator
 
 
+@pytest.mark.parametrize("model", OURS, ids=lambda model: model.__name__)
+def test_a_form_for_a_new_row_shows_no_insides_of_the_program(model, client):
+    client.force_login(User.objects.create_superuser("root", password="pw"))
+    answer = client.get(url(model, "add"))
+    assert answer.status_code in (200, 403)
+    assert "object at 0x" not in answer.text
+
+
 def test_a_row_that_has_a_page_in_the_dashboard_links_to_it():
     everything()
     client, linked = client_of(), 0

@@ -150,8 +150,8 @@ def test_the_rest_of_chosen_chats_is_extracted_once_and_only_when_confirmed(boss
     assert "1 chat of these with 80 uncovered tokens." in page.text
     assert not Run.objects.filter(status="queued").exists()
     assert "1 run requested. 1 chat had nothing to read." in act(boss, "chats", "rest", one.pk, read.pk)
-    assert "0 runs requested. 1 more were active already." in act(boss, "chats", "rest", one.pk)
-    assert "1 run requested. 1 more were active" in act(boss, "chats", "rest", everything="1", filters="state=unread")
+    assert "0 runs requested. 1 more was active already." in act(boss, "chats", "rest", one.pk)
+    assert "1 run requested. 1 more was active" in act(boss, "chats", "rest", everything="1", filters="state=unread")
     assert {run.chat_id for run in Run.objects.filter(status="queued")} == {one.pk, two.pk}
     assert "2 runs told to stop" in act(boss, "chats", "abort", one.pk, two.pk)
     assert "0 runs told to stop" in act(boss, "chats", "abort", one.pk, two.pk)

@@ -382,7 +382,7 @@ def test_extract_the_rest_starts_one_run(staff):
     assert "Extract the rest" in staff.get(reverse("chat", args=[chat.pk])).text
     for _ in range(2):
         response = staff.post(url, {"mode": "rest"}, follow=True)
-        assert "The run for the rest with rules is queued." in response.text
+        assert "The run that reads the rest, by rules, is queued." in response.text
     assert [run.mode for run in Run.objects.filter(chat=chat)] == ["rest"]
 
 
@@ -406,7 +406,7 @@ def test_the_worker_and_its_model_are_chosen_where_there_is_a_choice(staff, sett
         assert "Nothing was started: " in answer and said in answer
     assert not Run.objects.exists()
     answer = staff.post(url, {"mode": "rest", "reader": "llm:fast"}, follow=True).text
-    assert "The run for the rest with llm fast is queued." in answer
+    assert "The run that reads the rest, by llm fast, is queued." in answer
     assert Run.objects.values_list("worker", "model").get() == ("llm", "fast")
 
 

@@ -144,7 +144,7 @@ def chat_steer(request: PageRequest, chat_id: UUID) -> HttpResponse:
 def _requested(run: Run) -> str:
     if run.following:
         return f"The run was told to stop. One for {_reads(run.following['mode'])} starts when it has."
-    return f"The run for {_reads(run.mode)} with {f'{run.worker} {run.model}'.strip()} is {run.status}."
+    return f"The run that reads {_reads(run.mode)}, by {f'{run.worker} {run.model}'.strip()}, is {run.status}."
 
 
 def _reads(mode: str) -> str:

@@ -152,7 +152,7 @@ def import_extract(request: PageRequest, import_id: UUID) -> HttpResponse:
         return redirect("import", import_id=row.pk)
     made, joined = services.request_reading(row, mode)
     if made or joined:
-        more = f" {joined:,} more were active already." if joined else ""
+        more = f" {joined:,} more {'was' if joined == 1 else 'were'} active already." if joined else ""
         messages.success(request, f"{counted(made, 'run')} requested.{more}")
     elif mode == Run.Mode.DUE:
         messages.info(
