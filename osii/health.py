@@ -16,6 +16,7 @@ from django.db import DatabaseError, connection
 from django.utils import timezone
 from rq import Worker
 
+from coverage.words import counted
 from extraction.documents import isolation
 from osii import embedded, env, services
 
@@ -204,7 +205,7 @@ def workers(queue: str) -> Finding:
     ages = [(timezone.now() - worker.last_heartbeat).total_seconds() for worker in seen if worker.last_heartbeat]
     alive = [age for age in ages if age < WORKER_SILENCE]
     waiting = django_rq.get_queue(queue).count
-    detail = f"{len(alive)} alive, {waiting} jobs waiting"
+    detail = f"{len(alive)} alive, {counted(waiting, 'job')} waiting"
     name = f"Workers of {queue}"
     if not alive:
         advice = f"start them with manage.py up, or one with manage.py work {queue}"

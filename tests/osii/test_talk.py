@@ -90,6 +90,13 @@ def read_all(chat: Chat) -> None:
     assert run.status == Run.Status.SUCCEEDED, run.error
 
 
+def test_a_transcript_leads_back_to_the_conversation(staff: Client) -> None:
+    chat = begin(staff)
+    assert reverse("talk-chat", args=[chat.pk]) in staff.get(reverse("chat", args=[chat.pk])).text
+    other = rows.chat()
+    assert reverse("talk-chat", args=[other.pk]) not in staff.get(reverse("chat", args=[other.pk])).text
+
+
 def test_the_whole_loop_runs_without_a_network(staff: Client) -> None:
     """A first chat is read, and the second chat's steer holds what was learned in it with its level."""
     chat = begin(staff)
