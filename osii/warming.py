@@ -19,14 +19,13 @@ def in_background(after: float = 0.0) -> threading.Thread:
 
 def in_web_server() -> threading.Thread | None:
     """The same in a web process, for a model that runs in it: a server elsewhere is not asked before somebody searches."""
-    from graphctx.embedders import EmbeddingError
     from graphctx.embedders.local_model import LocalModel
     from graphctx.embedding import get_embedder
 
     try:
         local = isinstance(get_embedder(), LocalModel)
-    except EmbeddingError:
-        return None  # the first search says what is wrong with it
+    except Exception:  # noqa: BLE001 - files that cannot be read, say: the first search says it, and no page but that one fails
+        return None
     return in_background(WEB_AFTER_SECONDS) if local else None
 
 

@@ -21,6 +21,20 @@ def test_a_model_that_is_not_there_keeps_no_web_process_from_starting(settings, 
     assert warming.in_web_server() is None
 
 
+@pytest.mark.parametrize(
+    "wrong", [PermissionError("modules.json"), ModuleNotFoundError("no package"), ValueError("no number")]
+)
+def test_whatever_is_wrong_with_a_model_the_web_process_starts(
+    wrong: Exception, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fail(_name: str | None = None) -> None:
+        raise wrong
+
+    monkeypatch.setattr(embedding, "get_embedder", fail)
+    gunicorn_conf.post_worker_init(None)
+    assert warming.in_web_server() is None
+
+
 def test_gunicorn_loads_it_after_its_application_and_beside_it(settings, monkeypatch: pytest.MonkeyPatch) -> None:
     """The real model's description; only its weights are not loaded here."""
     settings.OSII_EMBEDDER = "minilm"
