@@ -2,6 +2,7 @@
 
 import html
 import json
+import re
 from typing import Any
 from urllib.parse import quote as percent
 
@@ -12,6 +13,7 @@ from hypothesis import strategies as st
 from extraction.exploring import environment
 from extraction.exploring.tools import ExploreTools, ToolRefused
 from extraction.quotes import find_quote
+from graphctx import fence
 from graphctx.fence import MASK, masked, one_line
 from tests import factories
 from tests.extraction.exploring.test_tools import MemoryStaging
@@ -118,6 +120,20 @@ def test_any_row_of_texts_keeps_its_lengths_and_leaks_nothing(texts: list[str]) 
     assert [len(one) for one in hidden] == [len(one) for one in texts]
     assert not leaks(hidden)
     assert masked(hidden) == hidden
+
+
+_SIGNS = st.sampled_from(
+    ["<", "＜", "﹤", "&lt;", "&amp;LT", "&#060", "&#X3c;", "\\u003C", "\\\\x3c", "\\u{3c}", "%3C", "%25253c", "/", "／", "%2f", " ",
+     "\u200b", "osii-context", "OSII\u2011context", "osi\u0131-context", "o\u017fii-context", ">", "&gt;", "%3E", "words"]
+)  # fmt: skip
+
+
+@given(st.lists(st.lists(_SIGNS, max_size=8).map("".join), max_size=4))
+def test_a_text_that_is_not_searched_for_tags_has_none(texts: list[str]) -> None:
+    hidden = masked(texts)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(fence, "_OPENER", re.compile(""))  # every text is searched
+        assert masked(texts) == hidden
 
 
 @pytest.mark.parametrize("form", FORMS)

@@ -1,12 +1,14 @@
 """Sentences with their places, languages, and words for comparison; and what holds for any text at all."""
 
 import json
+import re
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from extraction.bounds import CANDIDATES, CLAIM_CHARACTERS, STALENESS_CHARACTERS, WHY_CHARACTERS
+from extraction.claims import language
 from extraction.claims.language import detect_language
 from extraction.claims.model import MAX_QUOTE, Part, Turn
 from extraction.claims.pipeline import draft_claims
@@ -63,6 +65,32 @@ def test_languages(text: str, language: str) -> None:
 def test_a_short_text_is_in_the_conversations_language() -> None:
     assert detect_language("Paris, 1789.", "de") == "de"
     assert detect_language("Sounds like a sensible plan! Set up a registry, and write a procedure.", "en") == "en"
+
+
+_SAID = st.one_of(
+    st.sampled_from(sorted(frozenset().union(*language.COMMON_WORDS.values()))),
+    st.sampled_from(["Wasser", "été", "e\u0301te\u0301", "お湯", "の", "植物", "Я", "물", "מים", "ماء", "पानी", "น้ำ", "ύδωρ", "x1", "`code`"]),
+    st.text(max_size=6),
+)  # fmt: skip
+
+
+@given(words=st.lists(_SAID, max_size=60), fallback=st.sampled_from(["und", "en", "de", "pt", "ja"]))
+def test_a_language_is_what_counting_each_ones_words_and_signs_says(words: list[str], fallback: str) -> None:
+    """The quick ways, a look-up of each word and no look for scripts where there is none, against counting all of them."""
+    text = " ".join(words)
+    found, script = detect_language(text, fallback), language._by_script(text)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(language, "_SAYING", _Asked())
+        assert detect_language(text, fallback) == found
+        patch.setattr(language, "_ANY_SCRIPT", re.compile(""))
+        assert language._by_script(f"{text}\u2014") == script
+
+
+class _Asked(dict):
+    """Word → languages, by asking each of them."""
+
+    def get(self, word: str, default: object = ()) -> list[str]:
+        return [code for code, common in language.COMMON_WORDS.items() if word in common]
 
 
 def test_normal_form_ignores_case_space_and_outer_marks_only() -> None:

@@ -255,6 +255,51 @@ def test_few_documents_are_judged_as_many_are_and_both_as_staleness_says(seed, m
         assert derived == reasons(made, kind)
 
 
+ONE_BY_ONE = (
+    *REQUESTS,
+    {"run_extraction": True},
+    {
+        "run_extraction": True,
+        "extract_mode": "reprocess",
+        "extractor_name": "text",
+        "extraction_policy": "save_variant",
+    },
+    {**STEPS, "synthesizer_name": "default", "build_embeddings": True},
+)
+
+
+@pytest.mark.parametrize("few", [-1, plan_sql.FEW])
+@pytest.mark.parametrize("seed", range(3, 6))
+def test_groups_of_documents_are_counted_as_each_of_them_is(seed, few, monkeypatch):
+    """A plan judges documents that are alike at once; here each one's own row of the listing's statement is counted."""
+    monkeypatch.setattr(plan_sql, "FEW", few)
+    rows.any_library(random.Random(seed))
+    for fields in ONE_BY_ONE:
+        request = ask(**fields)
+        made, steps = plan.make(request), request.steps()
+        sql, parameters = plan.Basis.of(request).sql()
+        reader = "extractor" if request.run_extraction else "NULL"
+        columns = f"filename, size_bytes, primary_id, {reader}, eligible, blocked, hashtextextended(file_id, 0)"
+        with connection.cursor() as cursor:
+            cursor.execute(f"SELECT {columns}, {', '.join(steps)} FROM ({sql}) each", parameters)
+            found = cursor.fetchall()
+        each, kinds, ids = [Counter() for _ in steps], Counter(), 0
+        for name, _size, _primary, extractor, eligible, _blocked, number, *codes in found:
+            for counted, code in zip(each, codes, strict=True):
+                counted[plan_sql.MEANINGS[code]] += 1
+            ids ^= number if eligible else 0
+            if steps[0] == "extract" and codes[0] in plan_sql.codes("eligible"):
+                kinds[name.rpartition(".")[2], extractor] += 1
+        assert [step.reasons for step in made.steps] == each
+        assert made.matched == len(found) == 60
+        assert made.total_size == sum(row[1] for row in found)
+        assert made.extracted == sum(row[2] is not None for row in found)
+        assert made.eligible == sum(row[4] for row in found)
+        assert made.blocked == sum(row[5] and not row[4] for row in found)
+        assert made.fingerprint == ids
+        assert {(one["extension"], one["extractor"]): one["count"] for one in made.extractor_plan} == kinds
+
+
 @pytest.mark.parametrize(
     ("fields", "where"),
     [
