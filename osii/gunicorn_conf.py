@@ -1,15 +1,15 @@
 """Settings of the web server, for `gunicorn --config python:osii.gunicorn_conf osii.wsgi`, as `up` and the units in deploy/ start it.
 
 One process with threads: its matrices are then in memory once. Give it more of them (WEB_CONCURRENCY) where the processor
-is what is short. A request may last as long as it needs to receive an upload; a worker that hangs is another matter, and
-`timeout` does not see it with threads: a proxy in front has its own.
+is what is short. A request may last as long as it needs to receive an upload, while something of it comes (`osii.serving`); a worker
+that hangs is another matter, and `timeout` does not see it with threads: a proxy in front has its own.
 """
 
 from osii import env
 from osii.ops import logs
 
 bind = env.string("OSII_BIND") or f"127.0.0.1:{env.integer('OSII_PORT', 8000, least=1, most=65535)}"
-worker_class = "gthread"
+worker_class = "osii.serving.Worker"
 workers = env.integer("WEB_CONCURRENCY", 1, least=1, most=64)
 threads = 8
 graceful_timeout = 15  # a request in hand may end; nothing new is taken
@@ -29,10 +29,11 @@ loglevel = "warning"
 logconfig_dict = logs.configuration(
     env.choice("OSII_LOG_FORMAT", tuple(logs.FORMATS), "plain"),
     **{
-        name: {"handlers": ["stderr"], "level": "WARNING", "propagate": False}
+        name: {"handlers": ["stderr"], "level": "WARNING", "propagate": False, "filters": ["brief"]}
         for name in ("gunicorn.error", "gunicorn.access")
     },
 )
+logconfig_dict["filters"] = {"brief": {"()": "osii.serving.Brief"}}
 
 
 def post_worker_init(worker: object) -> None:
