@@ -1,18 +1,28 @@
 """Django admin of the records of care: to be read only, by whoever has the view permission."""
 
+import json
+
 from django.contrib import admin
 from django.contrib.admin.models import LogEntry
+from django.utils.text import Truncator
 
 from coverage.admin_base import ReadOnlyAdmin
 
 from .models import Erasure, StaffAction
 
+SHOWN_CHARACTERS = 160
+
 
 @admin.register(StaffAction)
 class StaffActionAdmin(ReadOnlyAdmin):
-    list_display = ("created_at", "username", "action", "about", "status", "address")
+    list_display = ("created_at", "username", "action", "on", "status", "address")
     list_filter = ("action", "created_at")
     search_fields = ("username", "action", "about")
+
+    @admin.display(description="about")
+    def on(self, row: StaffAction) -> str:
+        """An action on many rows names them all on its own page."""
+        return Truncator(json.dumps(row.about, ensure_ascii=False)).chars(SHOWN_CHARACTERS)
 
 
 @admin.register(Erasure)

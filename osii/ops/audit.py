@@ -7,7 +7,7 @@ their user in what they write.
 import ipaddress
 import logging
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import Any
 
 from django.db import DatabaseError, InterfaceError, transaction
@@ -24,6 +24,14 @@ READS = {"POST /api/context", "POST /api/search", "POST /api/resolve", "POST /ap
 """Calls that have a body and change nothing."""
 NAMED_BY_CLIENTS = {"message_id"}
 """Ids that may say something of a person, in a record that outlives them."""
+CHARACTERS, IDS_CHARACTERS = 200, 20_000
+"""Of one value, and of the ids of an action on many rows: those of 500."""
+
+
+def acted_on(request: HttpRequest, keys: Iterable[Any], **more: object) -> None:
+    """What the request is about to be done to, where its route does not say it: ids of rows, or "kind:id"."""
+    ids = [":".join(map(str, key)) if isinstance(key, tuple) else str(key) for key in keys]
+    request.acted_on = {"ids": ", ".join(ids), "rows": len(ids)} | more  # type: ignore[attr-defined]
 
 
 def record(request: HttpRequest, status: int, arguments: dict[str, Any]) -> None:
@@ -32,6 +40,7 @@ def record(request: HttpRequest, status: int, arguments: dict[str, Any]) -> None
         return
     match = request.resolver_match
     action = match.view_name if match and match.view_name else request.path_info
+    arguments = arguments | getattr(request, "acted_on", {})
     _append(request, status, arguments, action=action, username=request.user.get_username(), user_id=request.user.pk)
 
 
@@ -67,14 +76,21 @@ class AdminRecordMiddleware:
         return response
 
 
-def _chosen(request: HttpRequest) -> dict[str, str]:
-    """The action on a list, and the ids of the rows that were ticked for it."""
-    action, ticked = request.POST.get("action", ""), request.POST.getlist("_selected_action")
-    return ({"action": action} if action else {}) | ({"ids": ", ".join(ticked)} if ticked else {})
+def _chosen(request: HttpRequest) -> dict[str, object]:
+    """The action on a list, and the ids of the rows that were ticked for it; or that it was for all rows of the list.
+
+    A list has one form above and one below it: every action that was named is told, for either may be the one that was done.
+    """
+    actions = list(dict.fromkeys(filter(None, request.POST.getlist("action"))))
+    ticked = request.POST.getlist("_selected_action")
+    told: dict[str, object] = {"action": ", ".join(actions)} if actions else {}
+    if request.POST.get("select_across", "").lower() not in {"", "0", "false"}:
+        return told | {"ids": "all of the list"}
+    return told | ({"ids": ", ".join(ticked), "rows": len(ticked)} if ticked else {})
 
 
 def _append(request: HttpRequest, status: int, arguments: dict[str, Any], *, username: str, **more: Any) -> None:
-    about = {name: str(value)[:200] for name, value in arguments.items() if name not in NAMED_BY_CLIENTS}
+    about = {name: _storable(name, value) for name, value in arguments.items() if name not in NAMED_BY_CLIENTS}
     address, action = _address(request), more.pop("action")[:100]
     try:
         with transaction.atomic():
@@ -84,6 +100,12 @@ def _append(request: HttpRequest, status: int, arguments: dict[str, Any], *, use
     except (DatabaseError, InterfaceError) as error:
         # What was done is done; an answer that says otherwise would be wrong.
         logger.error("What %s did at %s is not on record: %s", username, request.path, error)
+
+
+def _storable(name: str, value: object) -> str:
+    """What the database refuses written out: nobody keeps an act off the record by a character in its form."""
+    text = str(value)[: IDS_CHARACTERS if name == "ids" else CHARACTERS]
+    return text.replace("\0", "\\0").encode(errors="backslashreplace").decode()
 
 
 def _address(request: HttpRequest) -> str | None:

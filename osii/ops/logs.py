@@ -33,6 +33,8 @@ PATTERNS = (
         ),
         rf"\1{MASK}",
     ),
+    # What PostgreSQL says of a row that it refused: its values, which may be anybody's words.
+    (re.compile(r"(\bDETAIL:\s+).*?(?=\n[A-Z]{4,}:|\n\s*\n|\nTraceback|\Z)", re.DOTALL), rf"\1{MASK}"),
 )
 
 _context: ContextVar[dict[str, str] | None] = ContextVar("osii_log_context", default=None)
@@ -85,8 +87,14 @@ def _of_environment() -> Iterator[str]:
 secrets = Secrets()
 
 
+_BREAKING = (*range(127, 160), 0x2028, 0x2029)
+_UNSEEN = {code: repr(chr(code))[1:-1] for code in (*range(32), *_BREAKING) if chr(code) != "\t"}
+_UNSEEN_IN_JSON = {code: f"\\u{code:04x}" for code in _BREAKING}
+"""What ends a line or steers a terminal, and how it is written instead. JSON writes out what comes before a blank by itself."""
+
+
 class Plain(logging.Formatter):
-    """`time level logger: message [request=… run=…]`, then the traceback."""
+    """`time level logger: message [request=… run=…]` in one line, whatever a path or a name in it holds, then the traceback."""
 
     def __init__(self) -> None:
         super().__init__("{asctime} {levelname} {name}: {message}{where}", style="{")
@@ -94,6 +102,9 @@ class Plain(logging.Formatter):
     def format(self, record: logging.LogRecord) -> str:
         record.where = "".join(f" [{name}={value}]" for name, value in fields().items())
         return secrets.cover(super().format(record))
+
+    def formatMessage(self, record: logging.LogRecord) -> str:
+        return secrets.cover(super().formatMessage(record)).translate(_UNSEEN)
 
 
 class Json(logging.Formatter):
@@ -110,7 +121,7 @@ class Json(logging.Formatter):
         }
         if record.exc_info:
             told["exception"] = secrets.cover(self.formatException(record.exc_info))
-        return json.dumps(told, ensure_ascii=False)
+        return json.dumps(told, ensure_ascii=False).translate(_UNSEEN_IN_JSON)
 
 
 FORMATS = {"plain": "osii.ops.logs.Plain", "json": "osii.ops.logs.Json"}

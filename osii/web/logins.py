@@ -5,6 +5,7 @@ high, for whoever wants to lock an account out must not find it easy either. Whi
 """
 
 import logging
+import unicodedata
 from typing import Any
 
 from django.conf import settings
@@ -67,7 +68,8 @@ class LoginView(auth.LoginView):
 
     def _counters(self) -> list[tuple[str, str, int]]:
         """(kind, key, most failures)"""
-        name = self.request.POST.get("username", "").strip().casefold()[:150]
+        # As the form reads it: one account has very many spellings (full width, ligatures) that it takes for one.
+        name = unicodedata.normalize("NFKC", self.request.POST.get("username", "")).strip().casefold()[:150]
         address, most = address_of(self.request), settings.OSII_LOGIN_ATTEMPTS
         return [
             ("login", f"{name}\n{address}", most),

@@ -4,13 +4,17 @@ What is new and not listed here fails, so that nobody forgets to decide.
 """
 
 import asyncio
+import io
 import re
-from collections.abc import Iterator
+import zipfile
+from collections.abc import Callable, Iterator
+from pathlib import Path
 from typing import Any
 
 import pytest
 from django.apps import apps
 from django.contrib.auth.models import User
+from django.core.management import call_command, load_command_class
 from django.db import models
 from django.test import Client
 from django.urls import URLPattern, URLResolver, get_resolver
@@ -19,6 +23,7 @@ from mcp import Client as McpClient
 from coverage.models import Learner
 from extraction.models import Document
 from osii import mcp_server, tokens
+from osii.management import commands
 from tests.graphctx.conftest import add_propositions
 from tests.osii import rows
 from tests.osii.library.search import chunked
@@ -147,6 +152,48 @@ def test_no_tool_shows_anything_of_another_learner() -> None:
     assert all(
         f"{SECRET} boat" in answer.lower() for answer in shown["Ada"].values()
     )  # the words are there to be found
+
+
+# --- Commands ---
+
+SHOWING: dict[str, Callable[[str, Path], list[str]]] = {
+    "context": lambda name, _: [SECRET, "secret boat", "--learner", name, "--json"],
+    "search": lambda name, _: [SECRET, "--mode", "lexical", "--learner", name, "--json"],
+    "export_learner": lambda name, folder: [name, str(folder / f"{name}.zip")],
+}
+"""Commands that show what is of one learner, and how each is asked for it."""
+BRINGING = {"add_files", "import_chats", "create_token", "erase_learner", "process_library"}
+"""Those that name a learner and show nothing of what anybody said: they bring in, let in, take out, count."""
+
+
+def test_every_command_that_names_a_learner_is_known() -> None:
+    folder = Path(commands.__file__).parent
+    named = set()
+    for path in folder.glob("[!_]*.py"):
+        parser = load_command_class("osii", path.stem).create_parser("manage.py", path.stem)
+        if any(action.dest == "learner" for action in parser._actions):
+            named.add(path.stem)
+    assert named == set(SHOWING) | BRINGING
+
+
+@pytest.mark.django_db
+@pytest.mark.parametrize("command", SHOWING)
+def test_no_command_shows_anything_of_another_learner(command: str, tmp_path: Path) -> None:
+    ada, bo = (Learner.objects.create(name=name) for name in ("Ada", "Bo"))
+    add_propositions(ada, [f"The {SECRET} boat is Ada's secret."])
+    add_propositions(bo, ["Boats swim."])
+    chunked.document("ada.md", f"A {SECRET} boat.", learner="Ada")
+    shown = {}
+    for name in ("Ada", "Bo"):
+        out = io.StringIO()
+        call_command(command, *SHOWING[command](name, tmp_path), stdout=out)
+        shown[name] = out.getvalue()
+        for made in tmp_path.glob(f"{name}.zip"):
+            with zipfile.ZipFile(made) as archive:
+                shown[name] += "".join(archive.read(member).decode() for member in archive.namelist())
+    assert f"{SECRET} boat" in shown["Ada"]  # the words are there to be found
+    assert f"{SECRET} boat" not in shown["Bo"]
+    assert "Ada" not in shown["Bo"]
 
 
 # --- Tables ---

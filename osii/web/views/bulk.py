@@ -9,6 +9,7 @@ from django.views.decorators.http import require_POST
 
 from coverage.view import MalformedParts, check_storable
 from coverage.words import counted
+from osii.ops import audit
 from osii.web.access import PageRequest, staff_page
 from osii.web.bulk import EVERYTHING, FILTERS, NAMED, Action, Bulk, Doer
 from osii.web.bulk_actions import LISTS
@@ -35,6 +36,7 @@ def bulk(request: PageRequest, name: str, action: str) -> HttpResponse:
     if problem := _problem(request, chosen, keys):
         return _ask(request, rows, chosen, keys, problem)
     reason = request.POST.get("reason", "").strip()
+    audit.acted_on(request, keys[: rows.most])
     for said in chosen.do(keys[: rows.most], Doer(request.user, reason)):
         messages.success(request, said)
     return _back(request, rows)

@@ -12,6 +12,7 @@ from django.views.decorators.http import require_POST, require_safe
 from coverage.words import counted
 from extraction.models import Document
 from osii.models import Collection
+from osii.ops import audit
 from osii.web.access import PageRequest, staff_page
 from osii.web.bulk import offer
 from osii.web.bulk_actions import DOCUMENTS
@@ -26,6 +27,8 @@ from .document import PROCESS
 
 MOST_IN_A_URL = 50
 """Documents that are named one by one in the address of the planner."""
+MOST_NAMED = 200
+"""Documents that are named one by one in the record of what was done to them; how many there were is told of all."""
 
 
 @require_safe
@@ -63,12 +66,14 @@ def documents_bulk(request: PageRequest) -> HttpResponse:
     if action == "process":
         return _to_planner(request)
     collection = form.cleaned_data["collection"]
+    named = list(selection.chosen(request.POST).values_list("pk", flat=True)[:MOST_NAMED])
     if action == "add":
         count = membership.add(collection, selection.chosen(request.POST))
         messages.success(request, f"{counted(count, 'document')} added to “{collection.name}”.")
     else:
         count = membership.remove(collection, selection.chosen(request.POST))
         messages.success(request, f"{counted(count, 'document')} taken out of “{collection.name}”.")
+    audit.acted_on(request, named, action=action, collection_id=collection.pk, rows=count)
     return _back(request)
 
 

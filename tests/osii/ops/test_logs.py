@@ -2,6 +2,7 @@
 
 import json
 import logging
+import re
 
 import pytest
 from django.conf import settings
@@ -47,6 +48,28 @@ def test_no_secret_is_written(form: str, leak: str) -> None:
     assert TOKEN not in written
     assert logs.MASK in written
     assert "RuntimeError" in written
+
+
+@pytest.mark.parametrize("form", logs.FORMATS)
+@pytest.mark.parametrize("end", ["\n", "\r", "\x0b", "\x85", "\u2028", "\x1b[2J"])
+def test_no_path_makes_a_line_of_its_own_or_steers_a_terminal(form: str, end: str) -> None:
+    written = line(form, f"GET /api/objects/x{end}2026-11-30 ERROR osii: all documents were removed failed")
+    assert len(written.splitlines()) == 1
+    assert "\x1b" not in written
+    assert "all documents were removed" in written
+
+
+@pytest.mark.parametrize("form", logs.FORMATS)
+def test_the_values_of_a_row_that_the_database_refused_are_not_written(form: str) -> None:
+    said = "duplicate key value violates unique constraint\nDETAIL:  Key (name)=(zanzibar\nboat) already exists.\nCONTEXT:  COPY x"
+    written = line(form, said, error=RuntimeError(said))
+    assert not re.search("zanzibar|boat", written)
+    assert written.count("duplicate key value") == 2
+    assert "CONTEXT:  COPY x" in written
+
+
+def test_a_traceback_keeps_its_lines() -> None:
+    assert len(line("plain", "broken", error=RuntimeError("x")).splitlines()) > 1
 
 
 def test_what_is_no_secret_stays() -> None:

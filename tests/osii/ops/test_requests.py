@@ -174,6 +174,13 @@ def test_guessing_is_locked_with_a_time_to_wait_and_others_are_let_in(guesser: A
     assert guesser("right", address="2.2.2.2").status_code == 302
 
 
+def test_another_spelling_of_an_account_is_no_other_account(guesser: Any) -> None:
+    """The form takes them for one, and so does the lock."""
+    assert guesser("right", "ｒｏｏｔ").status_code == 302
+    assert [guesser("wrong", name).status_code for name in ("ｒoot", "rｏot", "roｏt")] == [200] * 3
+    assert guesser("right").status_code == 429
+
+
 def test_a_login_forgets_the_failures_before_it(guesser: Any) -> None:
     for _ in range(3):
         assert [guesser("wrong").status_code for _ in range(2)] == [200, 200]

@@ -7,9 +7,12 @@ from django.contrib.auth.models import User
 from django.test import Client
 from django.urls import reverse
 
+from coverage.services import get_or_create_learner
 from extraction.models import LanguageModel
-from osii.models import StaffAction
+from osii.models import Collection, StaffAction
+from tests.graphctx.conftest import add_propositions
 from tests.osii import rows
+from tests.osii.library import rows as library_rows
 from tests.osii.security.routes import every_route
 
 pytestmark = pytest.mark.django_db
@@ -64,11 +67,60 @@ def test_an_action_on_a_list_names_the_action_and_the_rows(rq_connection: Any) -
     client.post(reverse("admin:auth_user_changelist"), chosen)
     line = StaffAction.objects.get()
     assert (line.action, line.about, line.status) == (
-        "admin:auth_user_changelist", {"action": "delete_selected", "ids": str(user.pk)}, 302,
+        "admin:auth_user_changelist", {"action": "delete_selected", "ids": str(user.pk), "rows": "1"}, 302,
     )  # fmt: skip
     model = LanguageModel.objects.create(name="fast", model="m")
     client.post(reverse("admin:extraction_languagemodel_delete", args=[model.pk]), {"post": "yes"})
     assert StaffAction.objects.get(action="admin:extraction_languagemodel_delete").about == {"object_id": str(model.pk)}
+
+
+def test_no_form_keeps_what_it_does_off_the_record(rq_connection: Any) -> None:
+    """Which of two actions is done, a further field says; and a character that the database refuses hides nothing."""
+    client = Client()
+    client.force_login(User.objects.create_superuser("root"))
+    path, done = reverse("admin:auth_user_changelist"), {"post": "yes", "index": "0"}
+    for other in ("harmless", "\0"):
+        user = User.objects.create_user("leaving")
+        client.post(path, done | {"action": ["delete_selected", other], "_selected_action": user.pk})
+        assert not User.objects.filter(pk=user.pk).exists()
+    many = [User.objects.create_user(f"user {number}") for number in range(3)]
+    everybody = {"action": "delete_selected", "_selected_action": many[0].pk, "select_across": "1"}
+    client.post(path, everybody)
+    told = StaffAction.objects.order_by("created_at", "id").values_list("about", flat=True)
+    assert [(about["action"], about["ids"] == "all of the list") for about in told] == [
+        ("delete_selected, harmless", False), ("delete_selected, \\0", False), ("delete_selected", True),
+    ]  # fmt: skip
+
+
+def test_an_action_on_many_rows_of_a_list_names_each(rq_connection: Any) -> None:
+    client = Client()
+    client.force_login(User.objects.create_superuser("root"))
+    claims = add_propositions(get_or_create_learner("Ada"), [f"The boat has {number} masts." for number in range(30)])
+    keys = [str(claim.pk) for claim in claims]
+    path = reverse("bulk", args=["propositions", "forget"])
+    client.post(path, {"pick": keys})
+    client.post(path, {"pick": keys, "confirmed": "1", "count": "30"})
+    asked, done = StaffAction.objects.order_by("created_at", "id").values_list("about", flat=True)
+    assert asked == {"name": "propositions", "action": "forget"}
+    assert done == asked | {"ids": ", ".join(keys), "rows": "30"}
+    listed = client.get(reverse("admin:osii_staffaction_changelist")).text
+    assert keys[0] in listed
+    assert keys[-1] not in listed
+    assert (
+        keys[-1]
+        in client.get(reverse("admin:osii_staffaction_change", args=[StaffAction.objects.get(about=done).pk])).text
+    )
+
+
+def test_documents_of_a_collection_are_named_too(rq_connection: Any) -> None:
+    client = Client()
+    client.force_login(User.objects.create_superuser("root"))
+    document, collection = library_rows.document("a.md"), Collection.objects.create(name="boats")
+    chosen = {"action": "add", "collection": collection.pk, "document": document.pk}
+    client.post(reverse("documents-bulk"), chosen)
+    assert StaffAction.objects.get().about == {
+        "ids": document.pk, "rows": "1", "action": "add", "collection_id": str(collection.pk),
+    }  # fmt: skip
 
 
 def test_coming_and_going_are_lines(rq_connection: Any) -> None:
