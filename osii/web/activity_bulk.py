@@ -9,6 +9,7 @@ from uuid import UUID
 from django.contrib.auth.models import User
 from django.http import QueryDict
 
+from coverage.models import Chat
 from coverage.words import counted
 from extraction import services
 from extraction.models import Run
@@ -43,7 +44,10 @@ def _retry_chat(key: UUID, _: Doer) -> bool:
     run = Run.objects.filter(pk=key, status=Run.Status.FAILED).first()
     if run is None or Run.objects.filter(chat=run.chat_id, queued_at__gt=run.queued_at).exists():
         return False
-    services.request_run(run.chat_id, run.mode, run.worker, run.model)
+    try:
+        services.request_run(run.chat_id, run.mode, run.worker, run.model)
+    except (ValueError, Chat.DoesNotExist):  # its worker or its model is not there any more, or the chat was erased
+        return False
     return True
 
 

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from hashlib import sha256
 from typing import Any
 from uuid import UUID
 
@@ -51,6 +52,11 @@ class Action:
 
     def allowed(self, user: User) -> bool:
         return user.has_perm(self.permission)
+
+
+def print_of(keys: Sequence[Key]) -> str:
+    """What a confirmation stands for: these rows, in whatever order. As many others have another one."""
+    return sha256("\n".join(sorted(map(str, keys))).encode()).hexdigest()[:32]
 
 
 def _uuid(text: str) -> UUID | None:

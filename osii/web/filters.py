@@ -28,7 +28,7 @@ class FilterForm(forms.Form):
             kind = "form-select" if isinstance(field, forms.ChoiceField | forms.ModelChoiceField) else "form-control"
             field.widget.attrs |= {"class": f"{kind} {kind}-sm", "id": f"filter-{name}"}
             if name in self.errors:
-                field.widget.attrs["aria-invalid"] = "true"
+                field.widget.attrs |= {"aria-invalid": "true", "aria-describedby": f"error-{name}"}
         if "q" in self.fields:
             self.fields["q"].widget.attrs["data-shortcut"] = "/"
 

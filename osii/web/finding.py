@@ -21,6 +21,7 @@ from osii.models import ChatImport, ProcessingRun
 
 from . import activity_list
 from .documents.listing import named
+from .import_forms import NAMES
 
 SHOWN = 5
 CHATS_OF_RUNS = 200
@@ -109,5 +110,7 @@ def _runs(q: str, ids: tuple[UUID, UUID] | None, learner: Learner | None, *, imp
     }
     if imports:
         name = {"learner": learner.name} if learner else {}
-        kinds[activity_list.IMPORT] = ChatImport.objects.filter(Q(files__icontains=q) | _by_id(ids), **name)
+        kinds[activity_list.IMPORT] = ChatImport.objects.alias(names=NAMES).filter(
+            Q(names__icontains=q) | _by_id(ids), **name
+        )
     return Things("Runs", "clock-history", "search/run_found.html", activity_list.newest(kinds, SHOWN))

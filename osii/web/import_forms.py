@@ -3,8 +3,8 @@
 from typing import Any
 
 from django import forms
-from django.db.models import Q, QuerySet, TextField
-from django.db.models.functions import Cast, Lower
+from django.db.models import Func, Q, QuerySet, TextField
+from django.db.models.functions import Lower
 
 from coverage.importers.records import MAX_LEARNER
 from coverage.models import Learner
@@ -54,6 +54,10 @@ class ImportForm(LearnerChoice):
         self.fields["dry_run"].widget.attrs |= {"class": "form-check-input", "aria-describedby": "help-dry_run"}
 
 
+NAMES = Func("files", template="jsonb_path_query_array(%(expressions)s, '$[*].name')::text", output_field=TextField())
+"""The names of an import's files, and nothing else of them, to look for words in."""
+
+
 def _problems(rows: QuerySet[ChatImport]) -> QuerySet[ChatImport]:
     return rows.filter(problem_count__gt=0).exclude(status=ChatImport.Status.FAILED)
 
@@ -78,5 +82,4 @@ class ImportFilter(ListFilter):
 
     def search(self, rows: QuerySet[ChatImport], name: str, value: str) -> QuerySet[ChatImport]:
         """In the learner's name and those of the files."""
-        named = rows.annotate(names=Cast("files", TextField()))
-        return named.filter(Q(names__icontains=value) | Q(learner__icontains=value))
+        return rows.annotate(names=NAMES).filter(Q(names__icontains=value) | Q(learner__icontains=value))

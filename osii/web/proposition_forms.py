@@ -68,7 +68,7 @@ class PropositionFilter(ClaimFilter):
             "-evidence": ("least evidence", ORDERS["-evidence"]),
         }
     )
-    chat = ModelChoiceFilter(queryset=Chat.objects.all(), widget=forms.HiddenInput)
+    chat = ModelChoiceFilter(queryset=Chat.objects.all(), label="Chat", widget=forms.HiddenInput)
 
     class Meta:
         form = PropositionForm

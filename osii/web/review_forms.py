@@ -47,7 +47,7 @@ class ReviewFilter(ListFilter):
         "Show",
     )
     # Chosen by a link in a row: there may be thousands of chats.
-    chat = UUIDFilter("batch__chat", widget=forms.HiddenInput)
+    chat = UUIDFilter("batch__chat", label="Chat", widget=forms.HiddenInput)
 
     @classmethod
     def of(cls, query: str | QueryDict) -> Self:

@@ -40,7 +40,7 @@ def test_every_kind_is_found_by_a_part_of_its_title() -> None:
     assert found("ZEBRA") == {"Chats": 1, "Propositions": 1, "Documents": 1, "Runs": 2}
     assert found("ZEBRA", imports=False) == {"Chats": 1, "Propositions": 1, "Documents": 1, "Runs": 1}
     assert found("zebu") == found(" ") == found("z" * 201) == {}
-    assert found("%") == found("_") == {}
+    assert found("%") == found("_") == found("name") == found("size") == {}
 
 
 def test_every_kind_is_found_by_the_beginning_of_its_id() -> None:
