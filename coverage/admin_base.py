@@ -62,7 +62,7 @@ class ListAdmin(admin.ModelAdmin):
             self.message_user(
                 request, f"Choose at most {most} {self.opts.verbose_name_plural} at a time.", messages.ERROR
             )
-            return []
+            return None
         return found
 
     def ask(

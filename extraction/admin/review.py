@@ -17,8 +17,9 @@ from coverage.words import counted
 from ..merging import resolving
 from ..models import Candidate, Resolution, ReviewSetting
 
-MOST = 500
-"""Decisions of one action: each is a transaction of its own, and the answer waits for all of them."""
+MOST = 400
+"""Decisions of one action: each is a transaction of its own, and the answer waits for all of them. Each has two fields in the
+form that confirms it, of which Django takes 1,000."""
 
 REASONS_SHOWN = 5
 

@@ -10,6 +10,7 @@ from django.contrib.auth.models import User
 from django.test import Client
 from django.urls import reverse
 
+from coverage.admin_base import ListAdmin
 from coverage.models import Chat, ChatFigures, Learner, MessageCoverage
 from extraction.documents import services
 from extraction.models import (
@@ -119,6 +120,17 @@ def test_parked_batches_can_be_retried(superuser):
     parked.refresh_from_db()
     assert parked.status == Batch.Status.FAILED
     assert "None of these batches is parked." in act(superuser, Batch, "retry_parked", fine.pk).text
+
+
+def test_too_many_rows_are_refused_and_nothing_else_is_said_of_them(superuser, monkeypatch):
+    monkeypatch.setitem(ListAdmin.chosen.__kwdefaults__, "most", 1)
+    parked = [rows.batch(rows.chat(), "parked").pk for _ in range(2)]
+    for action in ("retry_parked", "split_parked"):
+        for more in ({}, {"confirmed": "yes"}):
+            said = act(superuser, Batch, action, *parked, **more).text
+            assert "Choose at most 1 batches at a time." in said
+            assert "None of these" not in said
+    assert Batch.objects.filter(status="parked").count() == 2
 
 
 def test_actions_need_their_permission(client):

@@ -1,5 +1,7 @@
 """Review in the admin: candidates are read-only, decided in bulk by those who may, and a learner's mode is set there."""
 
+import re
+
 import pytest
 from django.contrib.auth.models import User
 from django.test import Client
@@ -106,6 +108,16 @@ def test_too_many_are_refused(superuser, candidates, monkeypatch):
         in act(superuser, Candidate, "accept", *ids(candidates), confirmed="yes").text
     )
     assert outcomes() == ["pending", "pending"]
+
+
+def test_django_takes_as_many_fields_as_the_largest_confirmation_has(superuser, candidates, settings):
+    def fields(*chosen: object) -> int:
+        text = act(superuser, Candidate, "reject", *chosen).text
+        return len(re.findall(r'<(?:input|select)[^>]* name="', text))
+
+    one, two = fields(candidates[0].pk), fields(*ids(candidates))
+    assert two > one
+    assert one + (review_admin.MOST - 1) * (two - one) <= settings.DATA_UPLOAD_MAX_NUMBER_FIELDS
 
 
 def test_actions_need_the_permission(client, candidates):
