@@ -173,6 +173,7 @@ MIDDLEWARE = [
     "django.contrib.messages.middleware.MessageMiddleware",
     "django.middleware.clickjacking.XFrameOptionsMiddleware",
     "django_htmx.middleware.HtmxMiddleware",
+    "osii.web.methods.FormAddressMiddleware",
 ]
 
 ROOT_URLCONF = "osii.urls"

@@ -105,6 +105,16 @@ def test_login_takes_staff_only_and_logout_is_a_post(client):
     assert client.get("/").status_code == 302
 
 
+def test_the_address_of_a_form_says_that_it_is_no_page(staff):
+    for name, arguments in (("bulk", ["chats", "rest"]), ("collection-create", []), ("talk-begin", [])):
+        url = reverse(name, args=arguments)
+        for client in (staff, Client()):
+            answer = client.get(url)
+            assert (answer.status_code, answer["Allow"]) == (405, "POST"), name
+            assert "has no page" in answer.text
+        assert staff.put(url).content == b""
+
+
 def test_pages_hold_no_inline_script_or_style_and_name_no_other_host(staff, pages):
     for name, url in pages.items():
         response = staff.get(url)
