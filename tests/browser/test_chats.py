@@ -130,6 +130,13 @@ def test_filters_are_in_the_address_and_back_returns_to_them(page):
     expect(page.get_by_role("link", name="A lamp")).to_be_visible()
     expect(page.get_by_role("link", name="A tree")).to_have_count(0)
     assert "lamp" in page.url
+    page.go_back()  # inside of the list: the page is loaded anew, with all that its scripts set up
+    expect(page.get_by_role("link", name="A tree")).to_be_visible()
+    assert "lamp" not in page.url
+    for shown in (page.locator("#theme-toggle"), page.locator("[data-pick-all]")):
+        expect(shown).to_be_visible()
+    page.keyboard.press("?")
+    expect(page.get_by_role("dialog")).to_be_visible()
 
 
 def test_two_tabs_decide_one_candidate_once(open_context, watch):
