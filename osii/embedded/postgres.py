@@ -164,6 +164,9 @@ class Postgres:
             "timezone": "UTC",
             "log_timezone": "UTC",
             "max_connections": "200",
+            # A statement that fails, and the row that it failed with, hold what people said: the log names the error alone.
+            "log_min_error_statement": "panic",
+            "log_error_verbosity": "terse",
         }
         command = [placement.programs / "postgres", "-D", placement.data]
         for name, value in options.items():

@@ -272,6 +272,21 @@ def test_watching_heals_killed_servers(home):
     assert mine.leave()
 
 
+def test_the_log_of_the_database_says_what_failed_and_nothing_of_what_was_written(home):
+    """An erased learner's words would stay in it."""
+    mine = services(home)
+    mine.ensure()
+    with pytest.raises(psycopg.errors.UniqueViolation):
+        query(home, "CREATE TABLE said (words text UNIQUE); INSERT INTO said VALUES ('zanzibar'), ('zanzibar')")
+    with pytest.raises(psycopg.errors.NotNullViolation):
+        query(home, "CREATE TABLE said (words text, by text NOT NULL); INSERT INTO said VALUES ('zanzibar', NULL)")
+    log = (Layout.of(home).logs / "postgres.log").read_text()
+    assert "duplicate key value" in log
+    assert "null value in column" in log
+    assert "zanzibar" not in log
+    assert mine.leave()
+
+
 def test_a_server_that_recovers_is_left_in_peace(home, monkeypatch):
     """A standby that takes no connections stands for a recovery that takes long: stopped in it, it would begin anew."""
     mine = services(home)
