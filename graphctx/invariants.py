@@ -21,6 +21,16 @@ SELECT v.proposition_id, s.name, s.dimension, vector_dims(v.embedding), vector_n
 FROM graphctx_propositionvector v JOIN graphctx_embeddingspace s ON s.id = v.space_id
 WHERE vector_dims(v.embedding) <> s.dimension OR abs(vector_norm(v.embedding) - 1) > 0.001
 """
+# Triggers keep these apart as rows come in; a steer names propositions in JSON, which no trigger reads.
+FOREIGN_EVIDENCE = """
+SELECT i.id, i.proposition_id FROM graphctx_instance i JOIN graphctx_proposition p ON p.id = i.proposition_id
+JOIN coverage_chat c ON c.id = i.chat_id WHERE c.learner_id <> p.learner_id
+"""
+FOREIGN_LINES = """
+SELECT s.chat_id, p.id FROM graphctx_steer s JOIN coverage_chat c ON c.id = s.chat_id
+CROSS JOIN LATERAL jsonb_array_elements(s.items) line JOIN graphctx_proposition p ON p.id::text = line->>'proposition_id'
+WHERE p.learner_id <> c.learner_id
+"""
 
 
 def check() -> Iterator[str]:
@@ -35,6 +45,12 @@ def check() -> Iterator[str]:
                 f"proposition {proposition}: its vector in {space} has {found} dimensions and length {length:.4f}, "
                 f"not {dimension} and 1"
             )
+        cursor.execute(FOREIGN_EVIDENCE)
+        for instance, proposition in cursor.fetchall():
+            yield f"instance {instance}: its chat is of another learner than its proposition {proposition}"
+        cursor.execute(FOREIGN_LINES)
+        for chat, proposition in cursor.fetchall():
+            yield f"steer of chat {chat}: it offers proposition {proposition} of another learner"
     yield from _live()
     yield from check_links()
     for steer in Steer.objects.iterator(chunk_size=500):

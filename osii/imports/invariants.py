@@ -4,9 +4,13 @@ from collections.abc import Iterator
 
 from django.db.models.functions import Now
 
+from osii.intake import staging
 from osii.models import ChatImport
 
 from . import uploads
+
+LATE_SECONDS = uploads.ABANDONED_SECONDS + 3600
+"""The reconciler deletes what nothing names after a day; what is older it does not see."""
 
 
 def check() -> Iterator[str]:
@@ -18,3 +22,14 @@ def check() -> Iterator[str]:
         )
         if missing:
             yield f"import {row.pk} is {row.status}, but {missing} of its files are not in {uploads.root()}"
+    yield from _orphans()
+
+
+def _orphans() -> Iterator[str]:
+    """Uploaded files that no import and no upload names."""
+    old = {key for key, age in uploads.stored_imports() if age > LATE_SECONDS}
+    for key in sorted(old.difference(ChatImport.objects.filter(pk__in=old).values_list("pk", flat=True))):
+        yield f"{uploads.folder_of(key)} holds files of an import that there is not"
+    for path, age in staging.remains():
+        if age > LATE_SECONDS:
+            yield f"{path} holds files of an upload that nothing names"

@@ -22,9 +22,6 @@ from .services import enqueue_import
 
 logger = logging.getLogger(__name__)
 
-ABANDONED_SECONDS = 24 * 3600
-"""Files without an import: their request or its process died. No upload takes longer than this."""
-
 
 def reconcile_imports(*, dry_run: bool = False) -> Counter[str]:
     """Recover imports whose worker is lost, enqueue waiting ones, delete files that are no longer needed; returns
@@ -45,7 +42,7 @@ def reconcile_imports(*, dry_run: bool = False) -> Counter[str]:
     for row in _unneeded():
         discard_files(row)
         done["files deleted"] += 1
-    uploads.sweep_incoming(ABANDONED_SECONDS)
+    uploads.sweep_incoming(uploads.ABANDONED_SECONDS)
     if swept := staging.sweep():
         done["uploads deleted"] = swept
     return done
@@ -86,7 +83,7 @@ def _unneeded() -> list[ChatImport]:
     rows = ChatImport.objects.in_bulk(list(stored))
     old = timezone.now() - UPLOADS_KEPT
     found = [row for row in rows.values() if not row.active and _is_done_with(row, old)]
-    found += [ChatImport(pk=key) for key, age in stored.items() if key not in rows and age > ABANDONED_SECONDS]
+    found += [ChatImport(pk=key) for key, age in stored.items() if key not in rows and age > uploads.ABANDONED_SECONDS]
     return found
 
 

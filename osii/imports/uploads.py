@@ -23,6 +23,8 @@ from coverage.importers.values import printable
 LONGEST_NAME = 200
 ALL_FILES = "all files"
 """The label of several files that were uploaded together."""
+ABANDONED_SECONDS = 24 * 3600
+"""Files that nothing names: their request or its process died. No upload takes longer than this."""
 _INCOMING = "incoming"
 _DISK_RESERVE = 512 * 2**20
 

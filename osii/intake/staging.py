@@ -109,8 +109,12 @@ def discard(upload: Upload) -> None:
 
 
 def sweep() -> int:
-    """Delete uploads whose runs have added everything, and those that nobody decided on; returns how many."""
+    """Delete uploads whose runs have added everything, those that nobody decided on, and what is left of others; returns how many."""
     swept = 0
+    for path, age in remains():
+        if age > uploads.ABANDONED_SECONDS:
+            _remove(path)
+            swept += 1
     for upload, age in kept():
         if _is_done(upload, age):
             discard(upload)
@@ -122,8 +126,26 @@ def kept() -> Iterator[tuple[Upload, float]]:
     """Every upload and its age in seconds."""
     root = uploads_root()
     for folder in sorted(root.iterdir()) if root.is_dir() else ():
-        with contextlib.suppress(ValueError, OSError, UploadGone, KeyError):
+        with contextlib.suppress(ValueError, OSError, UploadGone, KeyError, TypeError):
             yield load(UUID(folder.name)), time.time() - folder.stat().st_mtime
+
+
+def _remove(path: Path) -> None:
+    if path.is_dir() and not path.is_symlink():
+        shutil.rmtree(path, ignore_errors=True)
+    else:
+        path.unlink(missing_ok=True)
+
+
+def remains() -> Iterator[tuple[Path, float]]:
+    """What no index names, and its age in seconds: its request was killed before there was one, or while it was deleted."""
+    root = uploads_root()
+    for path in sorted(root.iterdir()) if root.is_dir() else ():
+        try:
+            load(UUID(path.name))
+        except (ValueError, KeyError, TypeError, UploadGone):
+            with contextlib.suppress(OSError):
+                yield path, time.time() - path.stat().st_mtime
 
 
 def _is_done(upload: Upload, age: float) -> bool:

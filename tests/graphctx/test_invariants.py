@@ -6,9 +6,9 @@ from coverage.models import Chat, Learner
 from coverage.services import IncomingMessage, put_messages
 from graphctx import steers
 from graphctx.invariants import check
-from graphctx.models import PropositionVector, Steer
+from graphctx.models import Instance, PropositionVector, Steer
 
-from .conftest import SOLAR, add_propositions, unguarded, without_constraint
+from .conftest import SOLAR, add_evidence, add_propositions, unguarded, without_constraint
 
 
 @pytest.fixture
@@ -51,3 +51,18 @@ def test_a_steer_whose_numbers_are_not_its_own(steer: Steer, change: dict, says:
     without_constraint("graphctx_steer", "steer_offers_something")
     Steer.objects.update(**change)
     assert [says in line for line in check()] == [True]
+
+
+def test_a_steer_that_offers_a_claim_of_another_learner(steer: Steer, other_learner: Learner) -> None:
+    claim = add_propositions(other_learner, ["The boat is green."])[0]
+    Steer.objects.update(items=[steer.items[0] | {"proposition_id": str(claim.pk)}, *steer.items[1:]])
+    assert [f"it offers proposition {claim.pk} of another learner" in line for line in check()] == [True]
+
+
+def test_evidence_in_a_chat_of_another_learner(steer: Steer, other_learner: Learner) -> None:
+    chat = Chat.objects.create(learner=other_learner)
+    claim = add_propositions(steer.chat.learner, ["The boat is green."])[0]
+    evidence = add_evidence(claim, chat=steer.chat)
+    with unguarded("graphctx_instance"):
+        Instance.objects.filter(pk=evidence.pk).update(chat=chat, live=False)
+    assert [f"instance {evidence.pk}: its chat is of another learner" in line for line in check()] == [True]

@@ -3,6 +3,8 @@
 import gzip
 import io
 import json
+import os
+import time
 import uuid
 import zipfile
 from datetime import timedelta
@@ -20,6 +22,7 @@ from coverage.queueing import stop_requested
 from osii.imports import jobs, reconcile, services, uploads
 from osii.imports.attempts import Attempt, AttemptLost, claim
 from osii.imports.invariants import check
+from osii.intake import staging
 from osii.models import UPLOADS_KEPT, ChatImport, ImportedChat
 
 pytestmark = pytest.mark.django_db
@@ -357,6 +360,23 @@ def test_files_go_after_their_time_and_not_before(home):
     assert list(check()) == []
     uploads.remove(waiting.pk)
     assert "1 of its files are not in" in next(check())
+
+
+def test_files_that_nothing_names_go_after_a_day_and_are_found_when_they_do_not(home):
+    """What a killed request leaves of an upload before its index is written, and of an import before its row."""
+    left, orphan = staging.uploads_root() / str(uuid.uuid4()), uploads.folder_of(uuid.uuid4())
+    (left / "0001").mkdir(parents=True)
+    (left / "0001" / "diary.md").write_text("Dear diary")
+    orphan.mkdir(parents=True)
+    assert reconcile.reconcile_imports() == {}
+    assert list(check()) == []
+    long_ago = time.time() - uploads.ABANDONED_SECONDS - 7200
+    for path in (left, orphan):
+        os.utime(path, (long_ago, long_ago))
+    assert [line.split(" holds ")[0] for line in check()] == [str(orphan), str(left)]
+    assert reconcile.reconcile_imports() == {"files deleted": 1, "uploads deleted": 1}
+    assert not left.exists()
+    assert list(check()) == []
 
 
 def test_erasing_a_chat_takes_its_title_out_of_the_report():
