@@ -2,11 +2,12 @@
 
 import io
 from collections.abc import Iterator
+from decimal import Decimal
 from typing import Any
 
 from coverage.words import counted
 from osii.library.progress import Progress
-from osii.waiting import eta_words, span
+from osii.waiting import eta_words, span, use_words
 
 WIDTH = 110
 
@@ -44,6 +45,8 @@ def _plan(preview: dict[str, Any]) -> Iterator[str]:
     for step in plan["steps"]:
         for found in step["reasons"]:
             yield f"{step['label']}: {found['count']:,} {found['state']}: {found['reason']}"
+        if use := use_words(step.get("estimated_tokens"), [Decimal(one) for one in step.get("estimated_cost") or []]):
+            yield f"{step['label']}: {use}"
         if step["not_ready"]:
             yield f"{step['label']}: {step['method']} is not ready: {step['not_ready']}"
     for line in preview["extractor_plan"]:

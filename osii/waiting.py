@@ -2,6 +2,7 @@
 
 import time
 from collections.abc import Sequence
+from decimal import Decimal
 from typing import Any
 from uuid import UUID
 
@@ -132,6 +133,12 @@ def eta_words(eta: tuple[float, float] | None) -> str:
         return "not known before a batch has ended"
     least, most = (span(seconds) for seconds in eta)
     return least if least == most else f"{least} to {most}"
+
+
+def use_words(tokens: Sequence[int] | None, cost: Sequence[Decimal] | None) -> str:
+    """ "12,000 to 30,000 tokens, 0.20 USD to 0.55 USD", or as much of it as is known."""
+    said = [f"{tokens[0]:,} to {tokens[1]:,} tokens"] if tokens else []
+    return ", ".join([*said, *([f"{money(cost[0])} to {money(cost[1])}"] if cost else [])])
 
 
 def span(seconds: float) -> str:

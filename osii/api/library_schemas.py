@@ -163,6 +163,13 @@ class StepPlanOut(Schema):
     estimated_seconds: list[float] | None = Field(
         description="[least, most] for one worker, at the pace of the latest."
     )
+    estimated_tokens: list[int] | None = Field(
+        None, description="[least, most] that a language model reads and writes, by what the latest documents needed."
+    )
+    estimated_cost: list[str] | None = Field(
+        None,
+        description="[least, most] of what that costs, in the currency of the prices; null where one is not known.",
+    )
 
 
 class ProcessingPlanOut(Schema):

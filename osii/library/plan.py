@@ -13,7 +13,8 @@ from typing import Any
 from django.db import connection, transaction
 from django.db.backends.utils import CursorWrapper
 
-from . import estimates, plan_sql
+from . import plan_sql
+from .estimates import Estimate, estimate
 from .methods import Wanted
 from .readers import Reader, readers
 from .requests import BadRequest, Request
@@ -40,7 +41,7 @@ class StepPlan:
     unready: str = ""
     reasons: dict[tuple[str, str], int] = field(default_factory=dict)
     in_progress: int = 0
-    seconds: tuple[float, float] | None = None  # of the eligible ones by one worker, at the pace of the latest
+    estimate: Estimate = field(default_factory=Estimate)  # of the eligible ones
 
     def count(self, *states: str) -> int:
         return sum(count for (state, _), count in self.reasons.items() if state in states)
@@ -63,7 +64,9 @@ class StepPlan:
                 if reason
             ],
             "not_ready": self.unready or None,
-            "estimated_seconds": list(self.seconds) if self.seconds else None,
+            "estimated_seconds": list(self.estimate.seconds) if self.estimate.seconds else None,
+            "estimated_tokens": list(self.estimate.tokens) if self.estimate.tokens else None,
+            "estimated_cost": [str(amount) for amount in self.estimate.cost] if self.estimate.cost else None,
         }
 
 
@@ -151,7 +154,7 @@ def make(request: Request, basis: Basis | None = None) -> Plan:
     ]
     _add_progress(plan)
     for step in plan.steps:
-        step.seconds = estimates.seconds(step.id, step.method, step.count(MISSING, STALE))
+        step.estimate = estimate(step.id, step.method, basis.wanted.get(step.id), step.count(MISSING, STALE))
     return plan
 
 

@@ -1,4 +1,4 @@
-"""A plan as its page shows it: per step the counts, each with the address of its list, the reasons, and a range of time."""
+"""A plan as its page shows it: per step the counts, each with the address of its list, the reasons, and ranges of time, tokens and cost."""
 
 from dataclasses import dataclass
 from urllib.parse import urlencode
@@ -8,7 +8,7 @@ from django.urls import reverse
 from osii.library.plan import Plan, StepPlan
 from osii.library.run_models import Step
 from osii.library.staleness import BLOCKED, CURRENT, MISSING, STALE
-from osii.waiting import eta_words
+from osii.waiting import eta_words, use_words
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,6 +35,7 @@ class StepRow:
     counts: list[Count]
     reasons: list[Reason]
     estimate: str
+    use: str
 
 
 STATES = ("eligible", "stale", "current", "blocked", "in progress")
@@ -71,4 +72,6 @@ def _row(step: StepPlan, listing: str) -> StepRow:
         for (state, reason), number in sorted(step.reasons.items())
         if reason or state == MISSING
     ]
-    return StepRow(step, Step(step.id).label, counts, reasons, eta_words(step.seconds) if step.seconds else "")
+    found = step.estimate
+    took = eta_words(found.seconds) if found.seconds else ""
+    return StepRow(step, Step(step.id).label, counts, reasons, took, use_words(found.tokens, found.cost))

@@ -9,9 +9,8 @@ from django.views.decorators.http import require_POST
 
 from coverage.view import MalformedParts, check_storable
 from coverage.words import counted
-from osii.ops import audit
 from osii.web.access import PageRequest, staff_page
-from osii.web.bulk import EVERYTHING, FILTERS, NAMED, Action, Bulk, Doer, print_of
+from osii.web.bulk import EVERYTHING, FILTERS, NAMED, Action, Bulk, Doer, mark
 from osii.web.bulk_actions import LISTS
 
 REASON_CHARACTERS = 500
@@ -20,7 +19,7 @@ REASON_CHARACTERS = 500
 @require_POST
 @staff_page
 def bulk(request: PageRequest, name: str, action: str) -> HttpResponse:
-    """The page that names the effect; with ``confirmed``, the action, if the same rows are chosen as that page was about."""
+    """The page that names the effect; with ``confirmed``, the action, if the same rows are chosen as on that page."""
     rows = LISTS.get(name)
     chosen = rows.action(action) if rows is not None else None
     if rows is None or chosen is None:
@@ -33,10 +32,9 @@ def bulk(request: PageRequest, name: str, action: str) -> HttpResponse:
         return _back(request, rows)
     if "confirmed" not in request.POST:
         return _ask(request, rows, chosen, keys)
-    if problem := _problem(request, chosen, keys[: rows.most]):
+    if problem := _problem(request, chosen, keys):
         return _ask(request, rows, chosen, keys, problem)
     reason = request.POST.get("reason", "").strip()
-    audit.acted_on(request, keys[: rows.most])
     for said in chosen.do(keys[: rows.most], Doer(request.user, reason)):
         messages.success(request, said)
     return _back(request, rows)
@@ -44,8 +42,7 @@ def bulk(request: PageRequest, name: str, action: str) -> HttpResponse:
 
 def _problem(request: PageRequest, action: Action, keys: list) -> str:
     """Why what was confirmed is not done as it stands."""
-    # Their number is not enough: of more than are done at once, the first would always be as many.
-    if request.POST.get("rows") != print_of(keys):
+    if request.POST.get("mark") != mark(keys):
         return "Other rows match by now than when this page was made: look again, then confirm."
     reason = request.POST.get("reason", "").strip()
     if action.reason and not reason:
@@ -68,7 +65,7 @@ def _ask(request: PageRequest, rows: Bulk, action: Action, keys: list, problem: 
         "counts": action.counts(now),
         "named": rows.named(now[:NAMED]),
         "unnamed": max(0, len(now) - NAMED),
-        "print": print_of(now),
+        "mark": mark(keys),
         "everything": everything,
         "filters": request.POST.get(FILTERS, ""),
         "picked": [] if everything else request.POST.getlist(rows.field),
