@@ -1,8 +1,8 @@
 """Acting on many rows of a list: those that are ticked, or all that its filters let through, after a page has said what happens."""
 
-import hashlib
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from hashlib import sha256
 from typing import Any
 from uuid import UUID
 
@@ -54,16 +54,16 @@ class Action:
         return user.has_perm(self.permission)
 
 
+def print_of(keys: Sequence[Key]) -> str:
+    """What a confirmation stands for: these rows, in whatever order. As many others have another one."""
+    return sha256("\n".join(sorted(map(str, keys))).encode()).hexdigest()[:32]
+
+
 def _uuid(text: str) -> UUID | None:
     try:
         return UUID(text)
     except ValueError:
         return None
-
-
-def mark(keys: Sequence[Key]) -> str:
-    """Of these rows, in whatever order: what is confirmed is done to those that the page was about, not to as many others."""
-    return hashlib.blake2b("\n".join(sorted(map(str, keys))).encode(), digest_size=16).hexdigest()
 
 
 def _filtered(filterset: Callable[[QueryDict], ListFilter], query: QueryDict, most: int) -> list[Key]:

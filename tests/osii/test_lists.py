@@ -18,7 +18,7 @@ from extraction.models import Batch, Candidate, Document, Resolution, Run
 from graphctx.models import Proposition
 from osii.library import methods
 from osii.models import ChatImport, Collection, OutputSetting, ProcessingRun
-from osii.web import bulk, bulk_actions
+from osii.web import bulk_actions
 from tests.osii import review_rows, rows
 from tests.osii.library import rows as library_rows
 from tests.osii.library.conftest import store
@@ -53,10 +53,15 @@ def act(client: Client, name: str, action: str, *picked: Any, **more: Any) -> st
     """Confirm as the page that was asked shows it; what is said after it."""
     page = ask(client, name, action, *picked, **more)
     assert page.status_code == 200
-    kept = dict(re.findall(r'<input type="hidden" name="(mark|filters|everything)" value="([^"]*)"', page.text))
-    field = bulk_actions.LISTS[name].field
-    fields = {**kept, field: re.findall(rf'name="{field}" value="([^"]*)"', page.text), **more, "confirmed": "1"}
+    fields = confirmed(page, name) | more
     return client.post(reverse("bulk", args=[name, action]), fields, follow=True).text
+
+
+def confirmed(page: Any, name: str) -> dict[str, Any]:
+    """What the button of a page that asks sends."""
+    kept = dict(re.findall(r'<input type="hidden" name="(rows|filters|everything)" value="([^"]*)"', page.text))
+    field = bulk_actions.LISTS[name].field
+    return {**kept, field: re.findall(rf'name="{field}" value="([^"]*)"', page.text), "confirmed": "1"}
 
 
 # --- Columns and filters ------------------------------------------------------------------------------------------------
@@ -82,6 +87,15 @@ def test_a_value_that_is_not_allowed_is_named_and_changes_nothing(boss, name):
     assert page.status_code == 200
     assert "is not one of the available choices" in page.text or name in {"collections"}
     assert page.context["filtered"] is False
+    for described in re.findall(r'aria-describedby="([^"]*)"', page.text):
+        assert all(f'id="{one}"' in page.text for one in described.split()), described
+
+
+@pytest.mark.parametrize(("name", "field"), [("propositions", "chat"), ("review", "chat"), ("search", "document")])
+def test_what_is_wrong_in_a_field_that_nobody_sees_is_said_too(boss, name, field):
+    """Otherwise a link to what was erased shows everything, as if it had all come from there."""
+    assert f'id="error-{field}"' in boss.get(reverse(name), {field: "gone"}).text
+    assert f'id="error-{field}"' not in boss.get(reverse(name)).text
 
 
 def test_imports_collections_and_batches_are_filtered(boss):
@@ -89,6 +103,7 @@ def test_imports_collections_and_batches_are_filtered(boss):
     ChatImport.objects.create(files=[{"name": "two.json", "size": 1}], status="failed", finished_at=timezone.now())
     assert titles(boss, "imports", state="failed") == ["two.json"]
     assert titles(boss, "imports", q="ONE") == titles(boss, "imports", q="ada") == ["one.json"]
+    assert titles(boss, "imports", q="name") == titles(boss, "imports", q="size") == []
     small, large = Collection.objects.create(name="b small"), Collection.objects.create(name="a large")
     large.documents.add(library_rows.document())
     assert [one.name for one in boss.get("/collections/", {"sort": "smallest"}).context["page"]] == [
@@ -151,8 +166,8 @@ def test_the_rest_of_chosen_chats_is_extracted_once_and_only_when_confirmed(boss
     assert "1 chat of these with 80 uncovered tokens." in page.text
     assert not Run.objects.filter(status="queued").exists()
     assert "1 run requested. 1 chat had nothing to read." in act(boss, "chats", "rest", one.pk, read.pk)
-    assert "0 runs requested. 1 more were active already." in act(boss, "chats", "rest", one.pk)
-    assert "1 run requested. 1 more were active" in act(boss, "chats", "rest", everything="1", filters="state=unread")
+    assert "0 runs requested. 1 more was active already." in act(boss, "chats", "rest", one.pk)
+    assert "1 run requested. 1 more was active" in act(boss, "chats", "rest", everything="1", filters="state=unread")
     assert {run.chat_id for run in Run.objects.filter(status="queued")} == {one.pk, two.pk}
     assert "2 runs told to stop" in act(boss, "chats", "abort", one.pk, two.pk)
     assert "0 runs told to stop" in act(boss, "chats", "abort", one.pk, two.pk)
@@ -167,28 +182,43 @@ def test_parked_batches_of_chosen_chats_are_retried(boss):
 
 
 def test_a_wrong_filter_chooses_nothing_and_a_changed_list_asks_again(boss):
-    one = rows.chat(title="one")
+    rows.chat(title="one")
     said = boss.post(
         reverse("bulk", args=["chats", "rest"]), {"everything": "1", "filters": "state=asleep"}, follow=True
     )
     assert "No chat is chosen" in said.text
     rows.chat(title="two")
-    late = ask(boss, "chats", "rest", everything="1", filters="", mark=bulk.mark([one.pk]), confirmed="1")
-    assert late.status_code == 409
-    assert "Other rows match by now" in late.text
+    for forged in ("", "1", "2"):
+        late = ask(boss, "chats", "rest", everything="1", filters="", rows=forged, confirmed="1")
+        assert late.status_code == 409
+        assert "Other rows match by now" in late.text
     assert not Run.objects.exists()
 
 
 def test_as_many_other_rows_are_not_those_that_were_confirmed(boss):
-    seen = rows.chat(title="lamp one")
-    page = ask(boss, "chats", "rest", everything="1", filters="q=lamp")
-    shown = re.search(r'name="mark" value="([^"]*)"', page.text)[1]
-    Chat.objects.filter(pk=seen.pk).update(title="tree")
+    named = rows.chat(title="lamp one")
+    asked = confirmed(ask(boss, "chats", "rest", everything="1", filters="q=lamp"), "chats")
+    Chat.objects.filter(pk=named.pk).update(title="another")
     rows.chat(title="lamp two")
-    said = ask(boss, "chats", "rest", everything="1", filters="q=lamp", mark=shown, confirmed="1")
-    assert said.status_code == 409
-    assert "Other rows match by now" in said.text
+    late = boss.post(reverse("bulk", args=["chats", "rest"]), asked)
+    assert late.status_code == 409
+    assert "lamp two" in late.text
     assert not Run.objects.exists()
+    assert (
+        "1 run requested"
+        in boss.post(reverse("bulk", args=["chats", "rest"]), confirmed(late, "chats"), follow=True).text
+    )
+
+
+def test_what_is_sent_twice_does_not_go_on_to_the_rows_after_it(boss, store, monkeypatch):
+    for name in ("a.md", "b.md", "c.md"):
+        library_rows.document(name)
+    monkeypatch.setitem(bulk_actions.LISTS, "documents", replace(bulk_actions.DOCUMENTS, most=1))
+    asked = confirmed(ask(boss, "documents", "erase", everything="1", filters="sort=name"), "documents")
+    for status in (302, 409, 409):
+        again = boss.post(reverse("bulk", args=["documents", "erase"]), asked | {"reason": "a copy"})
+        assert again.status_code == status
+        assert set(Document.objects.values_list("filename", flat=True)) == {"b.md", "c.md"}
 
 
 def test_more_than_fits_is_said(boss, monkeypatch):
@@ -219,9 +249,8 @@ def test_candidates_are_decided_together_each_with_its_record(boss):
     first, second, third = (
         review_rows.waiting(batch, claim, quote) for claim in ("Ice floats.", "Ice is light.", "Ice swims.")
     )
-    missing = ask(
-        boss, "review", "reject", second.pk, third.pk, mark=bulk.mark([third.pk, second.pk]), confirmed="1", reason=" "
-    )
+    asked = confirmed(ask(boss, "review", "reject", second.pk, third.pk), "review")
+    missing = boss.post(reverse("bulk", args=["review", "reject"]), asked | {"reason": " "})
     assert missing.status_code == 409
     assert "Say why" in missing.text
     assert "1 candidate accepted" in act(boss, "review", "accept", first.pk)
@@ -270,6 +299,15 @@ def test_activities_of_every_kind_are_retried_cancelled_and_acknowledged(boss):
     said = act(boss, "activity", "cancel", everything="1", filters="view=progress")
     assert "4 activities told to stop" in said
     assert not Run.objects.filter(status__in=Run.ACTIVE).exists()
+
+
+def test_a_run_whose_model_is_gone_does_not_keep_the_others_from_being_retried(boss):
+    now = timezone.now()
+    gone = rows.run(rows.chat(), "failed", finished_at=now, model="gone")
+    fine = rows.run(rows.chat(), "failed", finished_at=now)
+    said = act(boss, "activity", "retry", f"chat:{gone.pk}", f"chat:{fine.pk}")
+    assert "1 activity started again. 1 left as before." in said
+    assert Run.objects.get(status="queued").chat_id == fine.chat_id
 
 
 def test_of_mixed_activities_only_those_are_touched_that_the_account_may_change(client):

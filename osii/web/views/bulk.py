@@ -9,8 +9,9 @@ from django.views.decorators.http import require_POST
 
 from coverage.view import MalformedParts, check_storable
 from coverage.words import counted
+from osii.ops import audit
 from osii.web.access import PageRequest, staff_page
-from osii.web.bulk import EVERYTHING, FILTERS, NAMED, Action, Bulk, Doer, mark
+from osii.web.bulk import EVERYTHING, FILTERS, NAMED, Action, Bulk, Doer, print_of
 from osii.web.bulk_actions import LISTS
 
 REASON_CHARACTERS = 500
@@ -19,7 +20,7 @@ REASON_CHARACTERS = 500
 @require_POST
 @staff_page
 def bulk(request: PageRequest, name: str, action: str) -> HttpResponse:
-    """The page that names the effect; with ``confirmed``, the action, if the same rows are chosen as on that page."""
+    """The page that names the effect; with ``confirmed``, the action, if the same rows are chosen as that page was about."""
     rows = LISTS.get(name)
     chosen = rows.action(action) if rows is not None else None
     if rows is None or chosen is None:
@@ -32,9 +33,10 @@ def bulk(request: PageRequest, name: str, action: str) -> HttpResponse:
         return _back(request, rows)
     if "confirmed" not in request.POST:
         return _ask(request, rows, chosen, keys)
-    if problem := _problem(request, chosen, keys):
+    if problem := _problem(request, chosen, keys[: rows.most]):
         return _ask(request, rows, chosen, keys, problem)
     reason = request.POST.get("reason", "").strip()
+    audit.acted_on(request, keys[: rows.most])
     for said in chosen.do(keys[: rows.most], Doer(request.user, reason)):
         messages.success(request, said)
     return _back(request, rows)
@@ -42,7 +44,8 @@ def bulk(request: PageRequest, name: str, action: str) -> HttpResponse:
 
 def _problem(request: PageRequest, action: Action, keys: list) -> str:
     """Why what was confirmed is not done as it stands."""
-    if request.POST.get("mark") != mark(keys):
+    # Their number is not enough: of more than are done at once, the first would always be as many.
+    if request.POST.get("rows") != print_of(keys):
         return "Other rows match by now than when this page was made: look again, then confirm."
     reason = request.POST.get("reason", "").strip()
     if action.reason and not reason:
@@ -65,7 +68,7 @@ def _ask(request: PageRequest, rows: Bulk, action: Action, keys: list, problem: 
         "counts": action.counts(now),
         "named": rows.named(now[:NAMED]),
         "unnamed": max(0, len(now) - NAMED),
-        "mark": mark(keys),
+        "print": print_of(now),
         "everything": everything,
         "filters": request.POST.get(FILTERS, ""),
         "picked": [] if everything else request.POST.getlist(rows.field),
