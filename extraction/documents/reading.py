@@ -79,6 +79,16 @@ def read(
     return reader.result()
 
 
+def close_lost(file_id: str) -> int:
+    """Close the batch of the document that a lost worker left open, if there is one; should it come back, it writes nothing."""
+    return Batch.objects.filter(document=file_id, status=Batch.Status.RUNNING).update(
+        status=Batch.Status.FAILED,
+        error="the worker was lost while it read this batch",
+        attempt_token=uuid.uuid4(),
+        finished_at=timezone.now(),
+    )
+
+
 class _Reader:
     def __init__(
         self,
@@ -150,12 +160,7 @@ class _Reader:
         content = self._environment(group)
         with transaction.atomic():
             self.source.lock_learner()
-            Batch.objects.filter(document=self.document, status=Batch.Status.RUNNING).update(
-                status=Batch.Status.FAILED,
-                error="the worker was lost while it read this batch",
-                attempt_token=uuid.uuid4(),
-                finished_at=timezone.now(),
-            )
+            close_lost(self.document.pk)
             batch = Batch.objects.create(
                 document=self.document,
                 extraction_id=self.extraction_id,

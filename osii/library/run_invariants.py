@@ -7,6 +7,8 @@ from django.db import connection
 from django.db.models import Count, Q
 from django.db.models.functions import Now
 
+from extraction.models import Batch
+
 from .run_models import ProcessingItem, ProcessingRun, ProcessingStep
 
 GRACE = timedelta(minutes=2)
@@ -15,6 +17,7 @@ GRACE = timedelta(minutes=2)
 
 def check() -> Iterator[str]:
     yield from _leases()
+    yield from _readings()
     yield from _idle()
     yield from _steps()
     yield from _ended()
@@ -23,6 +26,14 @@ def check() -> Iterator[str]:
 def _leases() -> Iterator[str]:
     for item in ProcessingItem.objects.filter(status="running", lease_expires_at__lt=Now() - GRACE):
         yield f"item {item.pk} of run {item.run_id} is running, but its lease ended at {item.lease_expires_at:%Y-%m-%d %H:%M:%S} UTC"
+
+
+def _readings() -> Iterator[str]:
+    """A batch of a document is open while a worker has the document in hand."""
+    in_hand = ProcessingItem.objects.filter(status="running", document__isnull=False).values("document")
+    lost = Batch.objects.filter(status="running", document__isnull=False, created_at__lt=Now() - GRACE)
+    for batch in lost.exclude(document__in=in_hand):
+        yield f"batch {batch.pk} of {batch.document_id} is open, but no worker has its document in hand"
 
 
 def _idle() -> Iterator[str]:

@@ -4,8 +4,11 @@ import logging
 from collections import Counter
 from uuid import UUID
 
+from django.db import transaction
 from django.db.models import F, QuerySet
 from django.db.models.functions import Now
+
+from extraction.documents import reading
 
 from .jobs import top_up
 from .run_models import ProcessingItem, ProcessingRun
@@ -57,11 +60,15 @@ def _recover(item: ProcessingItem) -> str:
         then = {"status": ProcessingItem.Status.FAILED, "error": error, "finished_at": Now()}
     else:
         then = {"status": ProcessingItem.Status.QUEUED}
-    taken = (
-        _expired()
-        .filter(pk=item.pk, attempt_token=item.attempt_token)
-        .update(attempt_token=None, lease_expires_at=None, recoveries=F("recoveries") + 1, **then)
-    )
+    with transaction.atomic():
+        taken = (
+            _expired()
+            .filter(pk=item.pk, attempt_token=item.attempt_token)
+            .update(attempt_token=None, lease_expires_at=None, recoveries=F("recoveries") + 1, **then)
+        )
+        in_hand = ProcessingItem.objects.filter(document=item.document_id, status=ProcessingItem.Status.RUNNING)
+        if taken and item.document_id and not in_hand.exists():
+            reading.close_lost(item.document_id)  # it may never be read again, and then nobody else would
     if not taken:
         return "kept"
     logger.info("Item %s of run %s lost its worker %s: %s", item.pk, item.run_id, item.held_by, then["status"])

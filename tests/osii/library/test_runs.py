@@ -10,7 +10,7 @@ from django.utils import timezone
 
 from coverage import queueing
 from extraction.documents import services
-from extraction.models import Document, ExtractionVersion
+from extraction.models import Batch, Document, ExtractionVersion
 from osii.library import items, jobs, methods, progress, run_invariants, run_reconcile, runs, settling
 from osii.library.requests import BadRequest, Conflict, Request
 from osii.models import Output, ProcessingItem, ProcessingRun, ProcessingStep
@@ -214,6 +214,27 @@ def test_a_lost_item_is_done_by_another_and_its_old_holder_writes_nothing(docume
     item.refresh_from_db()
     assert (item.status, item.attempt) == ("running", 2)
     assert second.end("failed", "enrichment: x")
+
+
+def test_what_a_lost_worker_was_reading_is_closed_also_when_nobody_reads_on(document):
+    run = start(enricher_name="statistics")
+    item = run.items.get()
+    items.claim(item.pk)
+    batch = Batch.objects.create(
+        document=document, extraction_id=document.primary_id, attempt_token=uuid4(), first_position=1, last_position=1,
+        tokens=1, worker="rules", created_at=timezone.now() - timezone.timedelta(hours=1),
+    )  # fmt: skip
+    assert list(run_invariants.check()) == []
+    runs.cancel(run.pk)
+    lose(item)
+    ProcessingItem.objects.filter(pk=item.pk).update(status="cancelled", attempt_token=None, lease_expires_at=None)
+    assert any(f"batch {batch.pk} of {document.pk} is open" in line for line in run_invariants.check())
+    over = timezone.now() - timezone.timedelta(minutes=5)
+    ProcessingItem.objects.filter(pk=item.pk).update(status="running", attempt_token=uuid4(), lease_expires_at=over)
+    assert run_reconcile.reconcile_processing()["ended items"] == 1
+    batch.refresh_from_db()
+    assert (batch.status, batch.error) == ("failed", "the worker was lost while it read this batch")
+    assert list(run_invariants.check()) == []
 
 
 def test_an_item_that_takes_its_workers_with_it_fails_in_the_end(document):
