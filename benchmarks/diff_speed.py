@@ -33,6 +33,8 @@ def _diff(count: int) -> Case:
     data = chat_coverage(chat.pk)
     if not 0 < data["covered_tokens"] < data["total_tokens"]:
         raise RuntimeError("the chat is not half covered: the diff benchmark is void")
+    if _looped(chat) != data["covered_tokens"]:
+        raise RuntimeError("the rival counts otherwise: the diff benchmark is void")
     return Case(
         ours=lambda: chat_coverage(chat.pk),
         limit=("reading the rows, no diff", lambda: _read_rows(chat)),

@@ -7,8 +7,11 @@ interpreter, and importing the libraries) is a row of its own.
 import logging
 import shutil
 import tempfile
+import zipfile
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from email import message_from_bytes, policy
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -56,9 +59,14 @@ def _results(folder: Path) -> Iterator[Result]:
     yield from _pair(
         "docx", FORMATS / "watering-plan.docx", "files", 1, folder, ("python-docx, paragraphs alone", _docx)
     )
-    for name, sample in (("pptx", "limiting-factors.pptx"), ("xlsx", "meter-readings.xlsx"), ("eml", "bicycle-workshop.eml"),
-                         ("epub", "circle-of-fifths.epub")):  # fmt: skip
-        yield from _pair(name, FORMATS / sample, "files", 1, folder)
+    for name, sample, rival, alone in (
+        ("pptx", "limiting-factors.pptx", "python-pptx, text frames alone", _pptx),
+        ("xlsx", "meter-readings.xlsx", "openpyxl, values alone", _xlsx),
+        ("eml", "bicycle-workshop.eml", "the standard library, the body alone", _eml),
+        ("epub", "circle-of-fifths.epub", "unpacking all of it", _epub),
+    ):
+        path = FORMATS / sample
+        yield from _pair(name, path, "files", 1, folder, (rival, partial(alone, path)))
     for name in OCR:
         if not registry.extractors()[name].ready():
             yield from _pair(name, FORMATS / "soil-samples-scanned.pdf", "pages", 1, folder, rounds=3)
@@ -75,21 +83,21 @@ def _pair(
     *,
     rounds: int = ROUNDS,
 ) -> Iterator[Result]:
-    """Throughput of an extractor, and of its rival in the same rounds; higher is better."""
-    calls = {name: lambda: _extract(name, path, folder)} | (dict([rival]) if rival else {})
+    """Throughput of an extractor, of its rival and of reading the bytes in the same rounds; higher is better."""
+    limit = "reading the bytes"
+    calls = {limit: path.read_bytes, **(dict([rival]) if rival else {}), name: lambda: _extract(name, path, folder)}
     times = take_turns(calls, rounds=rounds, warm_up=1)
     rates = {case: [amount / (milliseconds / 1000) for milliseconds in taken] for case, taken in times.items()}
-    per_second = f"{unit}/s"
-    if rival:
-        yield Result("extractors", f"{name}: {rival[0]}", per_second, **spread(rates[rival[0]]))
-    yield Result(
-        "extractors",
-        name,
-        per_second,
-        **spread(rates[name]),
-        beside=f"{name}: {rival[0]}" if rival else "",
-        ratio=median_ratio(rates[name], rates[rival[0]]) if rival else None,
-    )
+    for case, values in rates.items():
+        yield Result(
+            "extractors",
+            name if case == name else f"{name}: {case}",
+            f"{unit}/s",
+            **spread(values),
+            beside="" if case == limit else f"{name}: {limit}",
+            ratio=None if case == limit else median_ratio(values, rates[limit]),
+            to_rival=median_ratio(values, rates[rival[0]]) if rival and case == name else None,
+        )
 
 
 def _extract(name: str, path: Path, folder: Path) -> None:
@@ -163,6 +171,29 @@ def _pdfplumber(path: Path) -> list[Any]:
 
     with pdfplumber.open(path) as document:
         return [(page.extract_text(), page.extract_tables()) for page in document.pages]
+
+
+def _pptx(path: Path) -> list[str]:
+    from pptx import Presentation
+
+    slides = Presentation(str(path)).slides
+    return [shape.text_frame.text for slide in slides for shape in slide.shapes if shape.has_text_frame]
+
+
+def _xlsx(path: Path) -> list[Any]:
+    from openpyxl import load_workbook
+
+    return [list(sheet.values) for sheet in load_workbook(path, data_only=True).worksheets]
+
+
+def _eml(path: Path) -> str:
+    message = message_from_bytes(path.read_bytes(), policy=policy.default)
+    return message.get_body(("plain", "html")).get_content()
+
+
+def _epub(path: Path) -> list[bytes]:
+    with zipfile.ZipFile(path) as package:
+        return [package.read(name) for name in package.namelist()]
 
 
 def _docx() -> list[str]:

@@ -1,4 +1,4 @@
-"""Importing one large export: messages per second and the peak memory of the process that does it."""
+"""Importing one large export: messages per second and the peak memory of the process that does it, beside parsing it whole."""
 
 import json
 import os
@@ -25,6 +25,8 @@ MESSAGES = 120  # of each conversation
 LONG = 100_000  # messages of the long chat
 PEAK_MB = 300
 LEARNER = "Benchmark import-size"
+PARSED_WHOLE = "import json, sys; kept = [json.loads(line) for line in open(sys.argv[1], 'rb')]"
+"""An export is one line, so all of it is there at once; so are all lines of a chat in JSON Lines."""
 
 
 def run_quick() -> list[Result]:
@@ -55,26 +57,35 @@ def _measure(what: str, file: str, write: Callable[[Path], int]) -> list[Result]
         count = write(path)
         learner = f"{LEARNER} {what}"
         seconds, peak = _import(path, learner)
+        whole = _spawned([sys.executable, "-c", PARSED_WHOLE, str(path)])[1]
     stored = Message.objects.filter(chat__learner__name=learner).count()
     if stored != count:
         raise RuntimeError(f"{stored} messages are stored, not {count}: the import-size benchmark is void")
     name = f"{what}, {count:,} messages"
     return [
+        Result("import-size", f"{name}: json.loads of all of it: peak memory", "MB", **once(whole / MEGABYTE)),
         Result("import-size", name, "messages/s", **once(count / seconds)),
-        Result("import-size", f"{name}: peak memory", "MB", **once(peak / MEGABYTE), target=Target(PEAK_MB)),
-    ]
+        Result(
+            "import-size", f"{name}: peak memory", "MB", **once(peak / MEGABYTE), target=Target(PEAK_MB),
+            to_rival=peak / whole,
+        ),
+    ]  # fmt: skip
 
 
 def _import(path: Path, learner: str) -> tuple[float, int]:
     """Seconds and peak bytes of ``import_chats`` in a process of its own, into the database that is in use here."""
-    command = [sys.executable, str(MANAGE), "import_chats", str(path), "--learner", learner]
+    return _spawned([sys.executable, str(MANAGE), "import_chats", str(path), "--learner", learner])
+
+
+def _spawned(command: list[str]) -> tuple[float, int]:
+    """Seconds and peak bytes of a process of its own."""
     environment = os.environ | {"DATABASE_URL": scratch.url(), "REDIS_URL": embedded.redis_url()}
     quiet = [(os.POSIX_SPAWN_OPEN, descriptor, os.devnull, os.O_WRONLY, 0) for descriptor in (1, 2)]
     began = time.perf_counter()
     pid = os.posix_spawn(command[0], command, environment, file_actions=quiet)
     _, status, usage = os.wait4(pid, 0)
     if status:
-        raise RuntimeError("import_chats failed: the import-size benchmark is void")
+        raise RuntimeError(f"{' '.join(command[1:3])} failed: the import-size benchmark is void")
     return time.perf_counter() - began, usage.ru_maxrss * (1 if sys.platform == "darwin" else 1024)
 
 

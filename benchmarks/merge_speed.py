@@ -1,4 +1,4 @@
-"""The merge into a large graph: what one candidate costs, with the deterministic auditor, beside embedding its claim.
+"""The merge into a large graph: what one candidate costs, with the deterministic auditor, beside writing as many undecided.
 
 Each batch holds new claims, claims that the graph has already and corrections of earlier ones, and makes the graph larger, as
 batches do. The embedder's share is measured by itself.
@@ -42,14 +42,19 @@ def _over(propositions: int) -> list[Result]:
     fill_graph(learner, active_space(), propositions)
     chat = Chat.objects.create(learner=learner, title="A chat that is merged")
     times: dict[str, list[float]] = {"embedding": [], "nominating and deciding": [], "writing, under the locks": []}
+    trips: list[float] = []
+    rows: list[float] = []
+    beside = {TRIP: _round_trip, WRITING: _writing()}
     for number in range(WARM_UP + ROUNDS):
         taken = _merge(learner, _batch(chat, number))
+        others = take_turns(beside, rounds=1, warm_up=0)
         if number >= WARM_UP:
             for stage, milliseconds in taken.items():
                 times[stage].append(milliseconds / CANDIDATES)
+            trips += others[TRIP]
+            rows += [milliseconds / CANDIDATES for milliseconds in others[WRITING]]
     _check()
     cost = cost_of(partial(_merge, learner, _batch(chat, WARM_UP + ROUNDS)))
-    trips, rows = (take_turns({"one": call}, rounds=ROUNDS)["one"] for call in (_round_trip, _writing(learner)))
     rest = [
         sum(pair) for pair in zip(*(values for stage, values in times.items() if stage != "embedding"), strict=True)
     ]
@@ -124,10 +129,18 @@ def _round_trip() -> None:
         cursor.execute("SELECT 1")
 
 
-def _writing(learner: Learner) -> Callable[[], None]:
-    """One more proposition with its evidence and its vector, without asking what is there."""
-    space, vectors = active_space(), unit_rows(1, active_space().dimension, seed=9)
-    return lambda: add_to_graph(learner, space, [uuid4()], vectors)
+def _writing() -> Callable[[], None]:
+    """As many propositions as a batch has candidates, with their evidence and vectors, in one transaction as the merge's own,
+    without asking what is there. Into the same tables as another learner's, whom no scan has read.
+    """
+    learner, space = get_or_create_learner("Benchmark merge, undecided"), active_space()
+    vectors = unit_rows(CANDIDATES, space.dimension, seed=9)
+
+    def write() -> None:
+        with transaction.atomic():
+            add_to_graph(learner, space, [uuid4() for _ in range(CANDIDATES)], vectors)
+
+    return write
 
 
 def _check() -> None:

@@ -64,7 +64,9 @@ def embedded(count: int) -> np.ndarray:
         return np.load(kept)
     rows = np.concatenate([embedder.embed_documents(texts) for texts in _parts(sentences(count))])
     kept.parent.mkdir(parents=True, exist_ok=True)
-    np.save(kept, rows)
+    fresh = kept.with_suffix(".new.npy")
+    np.save(fresh, rows)
+    fresh.replace(kept)  # who ends this meanwhile leaves no half of them
     return rows
 
 

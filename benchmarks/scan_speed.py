@@ -19,7 +19,7 @@ from graphctx.scan import cache, nearest
 from graphctx.selection import MAX_LINES
 
 from . import scan_real
-from .measure import median_ratio, once, spread, take_turns
+from .measure import Cost, cost_of, growth, median_ratio, once, spread, take_turns
 from .result import Result, Target
 from .vectors import COPY_HEADER, COPY_TRAILER, add_to_graph, fill_graph, unit_rows
 
@@ -44,8 +44,12 @@ def run_full() -> list[Result]:
 
 def _at_sizes(sizes: dict[int, int]) -> list[Result]:
     results: list[Result] = []
+    before: tuple[int, list[float]] | None = None
     for rows, rounds in sizes.items():
-        results += _in_memory(rows, rounds)
+        times, matrix, cost = _in_memory(rows, rounds)
+        grown = growth(before[1], times["osii"], rows / before[0]) if before else None
+        results += _rows(times, f"{rows:,} × {DIMENSION}", matrix, cost, grown)
+        before = rows, times["osii"]
     return results
 
 
@@ -55,7 +59,7 @@ def matrix_of(rows: np.ndarray) -> Matrix:
     return Matrix.of(Seen(0, 0, 0, 0), ids, rows)
 
 
-def _in_memory(rows: int, rounds: int) -> list[Result]:
+def _in_memory(rows: int, rounds: int) -> tuple[Times, Matrix, Cost]:
     made = unit_rows(rows, DIMENSION)
     matrix = matrix_of(made)
     queries = iter(unit_rows(6 * (rounds + 3), DIMENSION, seed=1))
@@ -69,10 +73,10 @@ def _in_memory(rows: int, rounds: int) -> list[Result]:
         _check(matrix, made)
         times = take_turns(calls, rounds=rounds)
     times["floor"] = [min(pair) for pair in zip(times.pop("dot"), times.pop("max"), strict=True)]
-    return _rows(times, f"{rows:,} × {DIMENSION}", matrix)
+    return times, matrix, cost_of(ours["osii"])
 
 
-def _rows(times: Times, size: str, matrix: Matrix) -> list[Result]:
+def _rows(times: Times, size: str, matrix: Matrix, cost: Cost, grown: float | None) -> list[Result]:
     names = {
         "numpy": "numpy float32, argpartition", "faiss": "faiss flat index", "pgvector": "pgvector, sequential scan",
     }  # fmt: skip
@@ -85,12 +89,17 @@ def _rows(times: Times, size: str, matrix: Matrix) -> list[Result]:
     ours = spread(times["osii"])
     best = [min(values) for values in zip(*(times[name] for name in rivals), strict=True)]
 
-    def beside(case: str, other: str, against: list[float], target: Target | None) -> Result:
-        return Result(
-            "scan", case, "ms", **ours, beside=other, ratio=median_ratio(times["osii"], against), target=target
-        )
+    def beside(case: str, other: str, against: list[float], target: Target | None, **more: Any) -> Result:
+        ratio = median_ratio(times["osii"], against)
+        return Result("scan", case, "ms", **ours, beside=other, ratio=ratio, target=target, **more)
 
-    results.append(beside(f"top {K}, exact, {size}", floor, times["floor"], Target(1.3, of_ratio=True)))
+    costs = {"growth": grown, "peak_mb": cost.peak_mb, "queries": cost.queries}
+    limit = Target(1.3, of_ratio=True)
+    results.append(
+        beside(
+            f"top {K}, exact, {size}", floor, times["floor"], limit, to_rival=median_ratio(times["osii"], best), **costs
+        )
+    )
     results.append(beside(f"the same beside the best rival, {size}", "", best, Target(1.0, of_ratio=True)))
     third = Target(1 / 3, of_ratio=True) if len(matrix) >= max(FULL_SIZES) else None
     results.append(beside(f"the same beside numpy, {size}", "", times["numpy"], third))
@@ -174,10 +183,17 @@ def _through_the_database(rows: int) -> list[Result]:
     query = unit_rows(1, DIMENSION, seed=3)[0]
     load = take_turns({"load": lambda: read_all(space, learner.pk, now(learner.pk))}, rounds=LOADS, warm_up=1)["load"]
     warm = take_turns({"warm": lambda: nearest(space, learner.pk, query, K)}, rounds=max(SIZES.values()))["warm"]
-    size = f"{rows:,} × {DIMENSION}"
+    size, cost = f"{rows:,} × {DIMENSION}", cost_of(lambda: nearest(space, learner.pk, query, K))
     return [
         Result("scan", f"reading {size} as a whole", "ms", **spread(load)),
-        Result("scan", f"nearest() with its freshness check, {size}", "ms", **spread(warm)),
+        Result(
+            "scan",
+            f"nearest() with its freshness check, {size}",
+            "ms",
+            **spread(warm),
+            peak_mb=cost.peak_mb,
+            queries=cost.queries,
+        ),
         _after_merges(space, learner, query, size),
     ]
 

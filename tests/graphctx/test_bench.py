@@ -187,6 +187,10 @@ def test_each_benchmark_runs_in_a_database_of_its_own(monkeypatch: pytest.Monkey
     assert len(notes) == 2 * (len(plan_speed.REQUESTS) + 2)
     assert all(row["queries"] for row in plans if row["case"].startswith("500: plan"))
     assert all(row["growth"] is not None for row in plans if row["case"].startswith("500: plan"))
+    scans = [row for row in data["results"] if row["case"].startswith("top 65, exact, 80 × 512")]
+    assert [(row["queries"], row["growth"] is not None, row["to_rival"] > 0) for row in scans] == [(0, True, True)]
+    compared = {row["benchmark"] for row in data["results"] if row["to_rival"]}
+    assert compared >= {"import", "import-size", "diff", "merge", "promote", "extractors", "queue", "upsert", "index"}
     kept = record.read(tmp_path / "benchmarks" / "results.json")
     assert set(kept["quick"]) == set(names)
     assert not kept["full"]
@@ -237,8 +241,8 @@ def test_what_was_measured_is_shown_without_measuring(settings, tmp_path) -> Non
     settings.BASE_DIR = tmp_path
     Path(tmp_path / "benchmarks").mkdir()
     row = Result("diff", "a | case", "ms", 1.0, 0.5, 2.0, 3, growth=1.0, queries=4, target=Target(5)).to_dict()
-    machine = dict.fromkeys(("cores", "memory_gb", "processor", "load_before", "python", "numpy", "postgresql"), 2)
-    entry = {"measured_at": "2026-01-01T00:00:00+00:00", "seconds": 1.0, "machine": machine, "results": [row]}
+    where = dict.fromkeys(("cores", "memory_gb", "processor", "load_before", "python", "numpy", "postgresql"), 2)
+    entry = {"measured_at": "2026-01-01T00:00:00+00:00", "seconds": 1.0, "machine": where, "results": [row]}
     record.keep(tmp_path / "benchmarks" / "results.json", "quick", "diff", entry)
     out = io.StringIO()
     call_command("bench", "--show", "--markdown", stdout=out)

@@ -71,8 +71,10 @@ class Command(OsiiCommand):
                     self.note(
                         f"[{number}/{len(benchmarks)}] {benchmark.name}, about {_long(benchmark.seconds(part))} …"
                     )
-                    began, figures = time.perf_counter(), {"measured_at": _now(), "machine": describe()}
+                    began = time.perf_counter()
+                    figures: dict[str, Any] = {"measured_at": _now()}
                     try:
+                        figures["machine"] = describe()
                         with fresh():
                             results = [result.to_dict() for result in benchmark.run(part)]
                     except Exception as error:  # noqa: BLE001 - the others are worth measuring, whatever it is
@@ -86,6 +88,8 @@ class Command(OsiiCommand):
                         keep(settings.BASE_DIR / RESULTS, part, benchmark.name, figures)
         except psycopg.errors.InsufficientPrivilege as error:
             self.fail(f"the benchmarks need a role that may create databases: {str(error).strip()}")
+        except psycopg.Error as error:  # the server went away: what was measured is told all the same
+            data["failed"]["the scratch databases"] = f"{type(error).__name__}: {error}".strip()
         if data["results"]:
             self.result(data, lambda data: report.table(data["results"], data["machine"]))
         if data["failed"]:
