@@ -62,7 +62,8 @@ def is_up_again(home: Path) -> None:
 
 def clean_up(home: Path) -> None:
     for process in server_processes(home):
-        process.kill()
+        with contextlib.suppress(psutil.NoSuchProcess):
+            process.kill()
     layout = Layout.of(home)
     for path in (layout.sockets, ELSEWHERE / layout.key):
         shutil.rmtree(path, ignore_errors=True)

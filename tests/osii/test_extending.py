@@ -54,6 +54,8 @@ def install(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Callabl
         (noted / "entry_points.txt").write_text("\n".join(lines))
         return tmp_path
 
+    # Other tests of this process may have registered workers of their own.
+    monkeypatch.setattr(workers, "_REGISTRY", {name: workers._REGISTRY[name] for name in ("llm", "rules")})
     monkeypatch.syspath_prepend(tmp_path)
     yield make
     clear()

@@ -51,7 +51,7 @@ def status(environment) -> int:
         return 0
 
 
-def wait_for_page(environment, seconds=60):
+def wait_for_page(environment, seconds=180):
     deadline = time.monotonic() + seconds
     while status(environment) != 200:
         assert time.monotonic() < deadline
