@@ -19,6 +19,7 @@ from .scan_real import sentences
 SIZES = {32: 7, 320: 3}  # texts: rounds
 PLAIN = "plain SentenceTransformer.encode"
 AT_ONCE = 128
+NEAREST = 10
 LABELLED = Path(__file__).with_name("retrieval.toml")
 QUALITY = Path(__file__).resolve().parents[1] / "tests" / "quality"
 LEAST = 0.95
@@ -102,9 +103,12 @@ def _retrieval(embedder: LocalModel) -> list[Result]:
     )
     rates = {name: [AT_ONCE / taken * 1000 for taken in values] for name, values in times.items()}
     results = []
+    made = {name: encode(statements) for name, encode in runtimes.items()}
+    nearest: dict[str, np.ndarray] = {}
     for name, encode in runtimes.items():
-        similar = encode(questions) @ encode(statements).T
+        similar = encode(questions) @ made[name].T
         ranks = np.array([(row > row[place]).sum() + 1 for place, row in enumerate(similar)])
+        nearest[name] = np.argsort(-similar, axis=1, kind="stable")[:, :NEAREST]
         more = (
             {} if name == first else {"beside": f"{first}: sentences", "ratio": median_ratio(rates[name], rates[first])}
         )
@@ -112,8 +116,21 @@ def _retrieval(embedder: LocalModel) -> list[Result]:
         results += [
             Result("embedding", f"{name}: sentences", "texts/s", **spread(rates[name]), **more),
             Result("embedding", f"{name}: answer found first, {what}", "%", **once(100 * float((ranks == 1).mean()))),
+            Result("embedding", f"{name}: answer among the first 3", "%", **once(100 * float((ranks <= 3).mean()))),
+            Result("embedding", f"{name}: answer among the first 5", "%", **once(100 * float((ranks <= 5).mean()))),
             Result("embedding", f"{name}: mean reciprocal rank", "%", **once(100 * float((1 / ranks).mean()))),
         ]
+        if name != first:
+            cosines = (made[name] * made[first]).sum(axis=1)
+            shared = [len(set(row) & set(other)) for row, other in zip(nearest[name], nearest[first], strict=True)]
+            results += [
+                Result("embedding", f"{name}: cosine to {first}", "%", **spread((100 * cosines).tolist())),
+                Result("embedding", f"{name}: the least of them", "%", **once(100 * float(cosines.min()))),
+                Result(
+                    "embedding", f"{name}: of the {NEAREST} nearest to a question, the same", "%",
+                    **once(100 * float(np.mean(shared)) / nearest[first].shape[1]),
+                ),
+            ]  # fmt: skip
     return results
 
 

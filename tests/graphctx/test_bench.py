@@ -22,6 +22,7 @@ from benchmarks import (
     import_speed,
     index_speed,
     intake_speed,
+    machine,
     many_chats,
     many_documents,
     merge_speed,
@@ -235,6 +236,47 @@ def test_what_an_operation_costs(db: None) -> None:
     cost = cost_of(lambda: (held.append(bytes(bytearray(os.urandom(1)) * 30_000_000)), list(Learner.objects.all())))
     assert cost.queries == 1
     assert cost.peak_mb is None or 29 <= cost.peak_mb < 100
+
+
+def test_texts_of_statements_are_not_taken_for_the_calls_memory(db: None) -> None:
+    def ask() -> None:
+        with connection.cursor() as cursor:
+            for _ in range(100):
+                cursor.execute("SELECT length(%s)", ["x" * 300_000])
+
+    cost = cost_of(ask)
+    assert cost.queries == 100
+    assert cost.peak_mb is None or cost.peak_mb < 15
+    assert not connection.force_debug_cursor
+
+
+def test_a_call_that_fails_is_not_tried_again(db: None) -> None:
+    tried: list[int] = []
+
+    def fail() -> None:
+        tried.append(1)
+        raise ConnectionResetError
+
+    with pytest.raises(ConnectionResetError):
+        cost_of(fail)
+    assert len(tried) == 1
+    assert not connection.force_debug_cursor
+
+
+@pytest.mark.django_db(transaction=True)
+def test_a_server_that_is_away_before_one_loses_no_other(monkeypatch: pytest.MonkeyPatch) -> None:
+    described = machine.describe()
+    answers = iter([lambda: described, lambda: 1 / 0, lambda: described])
+
+    def describe() -> object:
+        return next(answers)()
+
+    monkeypatch.setattr(machine, "describe", describe)
+    monkeypatch.setattr(chunk_speed, "SIZES", {2_000: 1, 20_000: 1})
+    out = io.StringIO()
+    with pytest.raises(CommandError, match=r"1 of 2 benchmarks failed: environment \(ZeroDivisionError"):
+        call_command("bench", "environment", "chunking", "--json", stdout=out)
+    assert {row["benchmark"] for row in json.loads(out.getvalue())["results"]} == {"chunking"}
 
 
 def test_what_was_measured_is_shown_without_measuring(settings, tmp_path) -> None:

@@ -7,7 +7,7 @@ from typing import Any
 from django.db import connection
 
 from .query import Branch, Words, literal_pattern
-from .searched import Searched, Sql, best_of
+from .searched import Searched, Sql
 
 NORMALIZATION = 1
 """Of ts_rank_cd: a long chunk that says it as often as a short one counts less, by the logarithm of its length."""
@@ -47,7 +47,9 @@ def holding(branches: tuple[Branch, ...], keys: Iterable[int]) -> set[int]:
 def _ranked(branches: tuple[Branch, ...], words: Words, outputs: Searched, limit: int) -> Ranked:
     if matches(branches, words) is None:
         return Ranked()
-    rows = best_of(lambda within, most: sql(branches, words, within, most), outputs, limit, "rank DESC")
+    with connection.cursor() as cursor:
+        cursor.execute(*sql(branches, words, outputs, limit))
+        rows = cursor.fetchall()
     return Ranked({key: rank for key, rank, _ in rows}, bool(rows) and rows[0][2] > MOST)
 
 
@@ -62,12 +64,20 @@ def sql(branches: tuple[Branch, ...], words: Words, within: Searched | None, lim
     if literal:
         # What holds the identifier itself stands before what holds its parts somewhere.
         ranks, rank_values = f"{ranks} + ({literal})::int", (*rank_values, *literal_values)
-    allowed, allowed_values = within.sql() if within else ("", ())
-    belongs = f"AND chunk.output_id IN ({allowed}) " if within else ""
+    joined, values = "", match_values
+    if within:
+        allowed, allowed_values = within.sql()
+        if within.whole:
+            # Each match is asked whether it is current, by key, and what one output answered holds for its next chunk: most
+            # are, and asking the whole library first takes longer than all else.
+            joined = f"CROSS JOIN LATERAL (SELECT FROM ({allowed}) allowed (id) WHERE allowed.id = chunk.output_id LIMIT 1) current "
+            values = (*allowed_values, *match_values)
+        else:
+            match, values = f"{match} AND chunk.output_id IN ({allowed})", (*match_values, *allowed_values)
     return (
-        f"SELECT chunk.id, {ranks} AS rank, count(*) OVER () AS ranked FROM (SELECT * FROM osii_chunk chunk "
-        f"WHERE {match} {belongs}ORDER BY chunk.id DESC LIMIT {MOST + 1}) chunk ORDER BY rank DESC, chunk.id LIMIT %s",
-        (*rank_values, *match_values, *allowed_values, limit),
+        f"SELECT chunk.id, {ranks} AS rank, count(*) OVER () AS ranked FROM (SELECT chunk.* FROM osii_chunk chunk {joined}"
+        f"WHERE {match} ORDER BY chunk.id DESC LIMIT {MOST + 1}) chunk ORDER BY rank DESC, chunk.id LIMIT %s",
+        (*rank_values, *values, limit),
     )
 
 

@@ -139,6 +139,16 @@ def test_of_too_many_matches_the_newest_are_ranked_and_it_says_so(monkeypatch) -
     assert search("copper", "lexical", scope={"names": ["old*"]}).notes == ()
 
 
+def test_passages_of_former_texts_take_no_place_among_the_newest(monkeypatch) -> None:
+    monkeypatch.setattr(lexical, "MOST", 5)
+    chunked.document("best.md", "copper copper copper copper")
+    rows.version(chunked.document("former.md", *["a note on copper"] * 5))  # its chunks are of a former primary
+    chunked.document("new.md", "a note on copper and on much else")
+    found = search("copper", "lexical", top_k=1)
+    assert [one.filename for one in found.results] == ["best.md"]
+    assert found.notes == ()  # two passages hold the word
+
+
 # --- by meaning, and both --------------------------------------------------------------------------------------------
 
 
