@@ -146,7 +146,10 @@ TAMPERING = [
     ("INSERT INTO coverage_coverageentry (chat_id, fingerprint, tokens, kind) SELECT id, 'v1:x', 1, 'release' FROM coverage_chat",
      "the ledger's sum"),
     ("INSERT INTO coverage_coverageentry (chat_id, fingerprint, tokens, kind, batch) SELECT chat_id, 'v1:x', 1, 'cover', id "
-     "FROM extraction_batch", "cover lines in the ledger"),
+     "FROM extraction_batch", "such cover lines in the ledger"),
+    ("ALTER TABLE coverage_coverageentry DISABLE TRIGGER coverage_coverageentry_guard; "
+     "UPDATE coverage_coverageentry SET fingerprint = 'v1:another'; "
+     "ALTER TABLE coverage_coverageentry ENABLE TRIGGER coverage_coverageentry_guard", "0 messages read as v1:another"),
     ("ALTER TABLE coverage_coverageentry DISABLE TRIGGER coverage_coverageentry_guard", "trigger is missing or disabled"),
     ("UPDATE extraction_batch SET staged_count = 17", "finished with 17 candidates"),
     ("SET LOCAL osii.erase = 'on'; DELETE FROM extraction_resolution", "no resolution"),
@@ -154,6 +157,7 @@ TAMPERING = [
     ("ALTER TABLE extraction_referenceenvironment DISABLE TRIGGER USER; "
      "UPDATE extraction_referenceenvironment SET content = jsonb_set(content, '{evidence,1,text}', '\"forged\"'); "
      "ALTER TABLE extraction_referenceenvironment ENABLE TRIGGER USER", "environment is not what was stored"),
+    ("SET LOCAL osii.erase = 'on'; DELETE FROM extraction_referenceenvironment", "does not stand in its environment"),
     ("UPDATE extraction_run SET status = 'running', attempt_token = gen_random_uuid(), lease_expires_at = now() - interval '1 day'",
      "lease expired"),
     ("UPDATE coverage_message SET streaming = true", "streaming is stored as True"),
