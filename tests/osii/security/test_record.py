@@ -98,8 +98,8 @@ def test_an_action_on_many_rows_of_a_list_names_each(rq_connection: Any) -> None
     claims = add_propositions(get_or_create_learner("Ada"), [f"The boat has {number} masts." for number in range(30)])
     keys = [str(claim.pk) for claim in claims]
     path = reverse("bulk", args=["propositions", "forget"])
-    client.post(path, {"pick": keys})
-    client.post(path, {"pick": keys, "confirmed": "1", "count": "30"})
+    page = client.post(path, {"pick": keys})
+    client.post(path, {"pick": keys, "confirmed": "1", "rows": page.context["print"]})
     asked, done = StaffAction.objects.order_by("created_at", "id").values_list("about", flat=True)
     assert asked == {"name": "propositions", "action": "forget"}
     assert done == asked | {"ids": ", ".join(keys), "rows": "30"}
