@@ -5,10 +5,12 @@ from typing import Any
 
 from django.contrib import admin, messages
 from django.contrib.admin.models import CHANGE, LogEntry
+from django.contrib.admin.views.main import ERROR_FLAG
 from django.core.paginator import Paginator
-from django.db import connections
+from django.db import DataError, connections
 from django.db.models import Model, QuerySet
-from django.http import HttpRequest
+from django.http import HttpRequest, HttpResponse
+from django.shortcuts import redirect
 from django.template.response import TemplateResponse
 from django.urls import reverse
 from django.utils.functional import cached_property
@@ -54,6 +56,15 @@ class ListAdmin(admin.ModelAdmin):
     show_full_result_count = False
     show_facets = admin.ShowFacets.NEVER  # each would count the table
     paginator = EstimatingPaginator
+
+    def changelist_view(self, request: HttpRequest, extra_context: dict[str, Any] | None = None) -> HttpResponse:
+        """A value that the database cannot be asked for (a NUL, a year of thirty digits) is answered as Django answers every
+        other wrong filter of an address: by the list without it.
+        """
+        try:
+            return super().changelist_view(request, extra_context)
+        except (DataError, OverflowError):
+            return redirect(f"{request.path}?{ERROR_FLAG}=1")
 
     def chosen(self, request: HttpRequest, rows: QuerySet, *, most: int = MOST_CHOSEN) -> list[Any] | None:
         """The rows that an action is for. None, and the reason is said, when there are more than ``most``."""

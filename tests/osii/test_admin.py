@@ -133,6 +133,14 @@ def test_too_many_rows_are_refused_and_nothing_else_is_said_of_them(superuser, m
     assert Batch.objects.filter(status="parked").count() == 2
 
 
+@pytest.mark.parametrize("query", ["source__exact=%00", "source__gte=%00", f"created_at__year={'9' * 30}"])
+def test_a_filter_that_the_database_cannot_be_asked_for_is_left_out(superuser, query):
+    rows.chat(title="There")
+    answer = superuser.get(f"{admin_url(Chat, 'changelist')}?{query}", follow=True)
+    assert answer.redirect_chain == [(f"{admin_url(Chat, 'changelist')}?e=1", 302)]
+    assert "There" in answer.text
+
+
 def test_actions_need_their_permission(client):
     chat = rows.chat()
     parked = rows.batch(chat, "parked")
