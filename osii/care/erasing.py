@@ -24,6 +24,7 @@ from rq.job import Job
 
 from coverage.guards import allow_erase
 from coverage.models import Chat, Learner, Message
+from coverage.queueing import CHATS
 from extraction import erasure
 from extraction.documents.removal import remove_document
 from extraction.models import Batch, Candidate, Document, Run
@@ -108,6 +109,8 @@ def erase(learner: Learner, *, actor: str, progress: Callable[..., Any]) -> Eras
     _erase_processing(learner)
     record = _erase_learner(learner, effect, actor)
     _erase_jobs(effect.ids)  # once more: what failed for want of its rows may quote them
+    with contextlib.suppress(redis.RedisError):  # its log of commands holds what was deleted until it is written anew
+        django_rq.get_connection(CHATS).execute_command("BGREWRITEAOF")
     memory.forget()
     return record
 

@@ -132,6 +132,8 @@ def test_nothing_of_an_erased_learner_is_left_anywhere(ada: Learner, home: Path,
 
     assert list(places(home)) == []
     assert not any(SECRET.encode() in (rq_connection.dump(key) or b"") for key in rq_connection.keys("*"))
+    # The server's log of commands is written anew, without them.
+    assert rq_connection.info("commandstats")["cmdstat_bgrewriteaof"]["calls"] >= 1
     assert scan.cache.nbytes == 0
     assert list(Message.objects.values_list("chat", flat=True)) == [bo.pk]
     assert ImportedChat.objects.get().learner == "Bo"
