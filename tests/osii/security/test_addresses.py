@@ -20,6 +20,7 @@ CONNECTING = {
     "extraction/llm/addresses.py": "looks up what the one above is about to ask",
     "graphctx/embedders/endpoint.py": "the embeddings server: the environment alone",
     "osii/management/commands/up.py": "whether its own port is free",
+    "osii/serving.py": "how long a client that asked may be silent",
     "osii/workers.py": "its own name",
 }
 NETWORK = {"socket", "ssl", "http.client", "urllib.request", "urllib3", "httpx", "httpx2", "requests", "aiohttp", "openai",
