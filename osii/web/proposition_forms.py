@@ -9,12 +9,16 @@ from django.http import QueryDict
 from django_filters import ModelChoiceFilter
 
 from coverage.models import Chat
+from extraction.models import Document
 from graphctx.models import Kind, Level, Proposition
 from osii.propositions import NO_EVIDENCE, NO_LEVEL, ORDERS, ids_in_order, matching
 
 from .filters import FilterForm, ListFilter, SortFilter, choice_filter, learner_filter
 
 MEANING = "meaning"
+
+MIDDLES = ("proposition", "chat", "document")
+"""What an address may put in the middle of the graph; the first of these that it names."""
 
 
 class ClaimFilter(ListFilter):
@@ -80,22 +84,25 @@ class PropositionFilter(ClaimFilter):
 
 class GraphForm(FilterForm):
     def visible_fields(self) -> list[forms.BoundField]:
-        return [field for field in super().visible_fields() if field.name not in {"proposition", "chat"}]
+        return [field for field in super().visible_fields() if field.name not in MIDDLES]
 
     def clean(self) -> dict[str, Any]:
         cleaned = super().clean()
-        if middle := cleaned.get("proposition") or cleaned.get("chat"):
+        if middle := next((cleaned[name] for name in MIDDLES if cleaned.get(name)), None):
             cleaned["learner"] = middle.learner
-            self.data["learner"] = str(middle.learner_id)
+            self.data["learner"] = str(middle.learner_id or "")
         return cleaned
 
 
 class GraphFilter(ClaimFilter):
-    """Which part of a graph is drawn: what is around one proposition, what a chat gave, or what of a learner's matches."""
+    """Which part of a graph is drawn: what is around one proposition, what a chat or a document gave, or what of a learner's
+    matches.
+    """
 
     # In the address only: whoever filters leaves the middle that was chosen.
     proposition = ModelChoiceFilter(queryset=Proposition.objects.select_related("learner"))
     chat = ModelChoiceFilter(queryset=Chat.objects.select_related("learner"))
+    document = ModelChoiceFilter(queryset=Document.objects.select_related("learner"))
 
     class Meta:
         form = GraphForm
@@ -103,7 +110,7 @@ class GraphFilter(ClaimFilter):
     def __init__(self, query: QueryDict) -> None:
         """The filter always shows whose graph it is: of those who did not choose, the one with the newest proposition."""
         query = query.copy()
-        middle = query.get("proposition") or query.get("chat")
+        middle = any(query.get(name) for name in MIDDLES)
         if not middle and not query.get("learner") and (newest := _newest_learner()):
             query["learner"] = str(newest)
         super().__init__(query, Proposition.objects.all())

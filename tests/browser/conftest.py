@@ -65,11 +65,11 @@ class Watch:
         self.expected: list[str] = [*LEFT]
 
     def on(self, page: Page) -> None:
-        page.on("request", lambda request: self._request(request.url))
+        page.on("request", lambda request: self.on_request(request.url))
         page.on("console", self._console)
         page.on("pageerror", lambda error: self.seen.append(f"script error: {error}"))
 
-    def _request(self, url: str) -> None:
+    def on_request(self, url: str) -> None:
         parts = urlsplit(url)
         if parts.scheme in {"http", "https", "ws", "wss"} and parts.netloc != self.host:
             self.seen.append(f"request to another host: {url}")

@@ -25,6 +25,9 @@ class Mouse:
     def tick(self, what: Locator) -> None:
         what.check()
 
+    def slide(self, what: Locator, value: int) -> None:
+        what.fill(str(value))
+
     def write(self, what: Locator, text: str) -> None:
         what.fill(text)
 
@@ -81,6 +84,12 @@ class Keyboard(Mouse):
             self.to(what)
             self.page.keyboard.press("Space")
         expect(what).to_be_checked()
+
+    def slide(self, what: Locator, value: int) -> None:
+        self.to(what)
+        while (at := int(what.input_value())) != value:
+            self.page.keyboard.press("ArrowRight" if at < value else "ArrowLeft")
+            assert int(what.input_value()) != at, f"arrows do not move {what}"
 
     def write(self, what: Locator, text: str) -> None:
         self.to(what)

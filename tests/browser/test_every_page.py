@@ -31,6 +31,9 @@ PHONE = {"width": 390, "height": 800}
 
 AXE = {"resultTypes": ["violations"]}
 
+SAID_IN = "[...document.querySelectorAll('[role=status], [role=log], [aria-live], output')].map(one => one.id)"
+"""Where screen readers are told what changes; alerts interrupt, and are another thing."""
+
 LEAVES = "logout"
 """The one route that no visit may follow."""
 
@@ -143,6 +146,8 @@ def faults(page: Page) -> list[str]:
     ]
     if page.evaluate("document.documentElement.scrollWidth > document.documentElement.clientWidth"):
         found.append("scrolls sideways")
+    if (said := page.evaluate(SAID_IN)) != ["announce"]:
+        found.append(f"not one polite live region: {said}")
     return found
 
 
@@ -179,9 +184,22 @@ def test_every_page_says_what_to_do_when_it_is_empty(open_context):
     assert found == {}
 
 
-def test_what_is_wrong_is_found(open_context):
+def test_what_is_wrong_is_found(open_context, watch):
     page = open_context(viewport=PHONE, color_scheme="dark").new_page()
+    page.goto(reverse("chats"))
+    page.evaluate("document.body.insertAdjacentHTML('beforeend', '<p style=\"color: red\">styled</p>')")
+    page.evaluate("setTimeout(() => { throw new Error('it broke'); })")
+    page.evaluate("fetch('http://127.0.0.1:9/').catch(() => null)")
+    page.wait_for_timeout(100)
+    watch.on_request("http://127.0.0.1:9/")
+    seen = "\n".join(watch.seen).lower()
+    watch.seen.clear()
+    assert "inline style" in seen
+    assert "connect" in seen
+    assert "it broke" in seen
+    assert "request to another host: http://127.0.0.1:9/" in seen
     page.set_content("<html><body><img src='data:,'><table width='900'><tr><td>wide</td></tr></table></body></html>")
     found = " ".join(faults(page))
     assert "image-alt" in found
     assert "scrolls sideways" in found
+    assert "not one polite live region: []" in found

@@ -2,14 +2,18 @@
 
 import re
 
+import pytest
 from django.contrib.sessions.models import Session
 from playwright.sync_api import expect
 
 from coverage.models import Chat
+from coverage.services import get_or_create_learner
 from extraction.models import Run
 from extraction.running import runs
 from graphctx.models import Steer
 from graphctx.steers import prepare, steer_id
+from tests.browser.people import WAYS
+from tests.graphctx.conftest import add_propositions
 
 
 def test_what_is_learned_in_one_chat_opens_the_next(page):
@@ -55,6 +59,27 @@ def test_what_is_learned_in_one_chat_opens_the_next(page):
     page.locator("#steer > summary").click()
     expect(page.locator("#steer table")).to_contain_text("The Calvin cycle takes place in the stroma.")
     assert Steer.objects.order_by("-created_at").first().offers == 1
+
+
+@pytest.mark.parametrize("way", ["keyboard", "no script"])  # by mouse it is part of the way above
+def test_a_new_chat_with_a_budget_shows_the_card_of_its_steer(open_context, way):
+    page = open_context(java_script_enabled=way != "no script").new_page()
+    person, learner = WAYS[way](page), get_or_create_learner("Ada")
+    add_propositions(learner, ["The Calvin cycle takes place in the stroma."])
+    page.goto("/talk/")
+    person.write(page.get_by_label("What do you want to learn?"), "How does the Calvin cycle work?")
+    person.choose(page.get_by_label("Learner", exact=True), str(learner.pk))
+    person.slide(page.get_by_label("What may the graph contribute?"), 1280)
+    person.press(page.get_by_role("button", name="Start"))
+    expect(page.get_by_label("The Calvin cycle takes place in the ____.")).to_be_visible()
+    chat = Chat.objects.get()
+    assert chat.graph_context_tokens == 1280
+    prepare(steer_id(chat.pk))
+    person.press(page.get_by_role("button", name="I don't know"))
+    person.until(lambda: expect(page.locator("#steer > summary")).to_contain_text("1 proposition"))
+    person.press(page.locator("#steer > summary"))
+    expect(page.locator("#steer table")).to_contain_text("The Calvin cycle takes place in the stroma.")
+    expect(page.locator("#steer")).to_contain_text("of at most 1,280")
 
 
 def test_the_talk_of_an_expired_session_goes_to_the_login_and_keeps_what_was_said(page, watch):

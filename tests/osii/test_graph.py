@@ -14,6 +14,7 @@ from django.utils import timezone
 
 from coverage.models import Chat, Message
 from coverage.services import get_or_create_learner
+from extraction.models import Document
 from graphctx.models import Instance, Kind, Link, Proposition
 from osii.web import graph as drawing
 from tests import factories
@@ -121,11 +122,66 @@ def test_the_table_has_what_the_drawing_has(staff, joined):
     assert re.search(r'<section class="graph"[^>]* hidden>', html)
 
 
+def of_documents(row: Proposition, *documents: Document) -> None:
+    Instance.objects.bulk_create(
+        Instance(
+            proposition=row, document_id=one.pk, extraction_id="text-1", char_start=0, char_end=3, quote="Ice", speaker="document"
+        )
+        for one in documents
+    )  # fmt: skip
+
+
+def test_a_document_is_a_node_as_a_chat_is(staff, joined):
+    new = joined[1]
+    document = rows.document("lakes.md", learner=new.learner)
+    of_documents(new, document)
+    node = f"d:{document.pk}"
+    graph = data(staff)
+    assert [(one["source"], one["target"], one["type"]) for one in graph["edges"] if node in one.values()] == [
+        (node, f"p:{new.pk}", "gave")
+    ]
+    drawn = next(one for one in graph["nodes"] if one["id"] == node)
+    assert (drawn["type"], drawn["text"], drawn["url"]) == ("document", "lakes.md", f"/documents/{document.pk}/")
+    around = json.loads(staff.get(drawn["around"]).content)
+    assert (ids(around), around["focus"]) == ({node, f"p:{new.pk}"}, node)
+    page = staff.get("/graph/").text
+    assert page.count(f'href="/graph/?document={document.pk}"') == 2  # in the row, and in the list below
+    assert "3 propositions, 2 chats, 1 document." in page
+    middle = staff.get(drawn["centre"])
+    assert "lakes.md" in middle.text
+    assert [one.proposition for one in middle.context["graph"].nodes] == [new]
+    tab = staff.get(f"/documents/{document.pk}/", {"tab": "propositions"}).text
+    assert f'href="/graph/?document={document.pk}"' in tab
+    # Learners never meet, though the document was given to another one since.
+    document.learner = get_or_create_learner("Berta")
+    document.save()
+    assert "No proposition came from this document" in staff.get(drawn["centre"]).text
+
+
+def test_sources_are_bounded_by_what_they_gave(staff):
+    documents = Document.objects.bulk_create(
+        Document(file_id=f"sha256-{n:064}", filename=f"{n}.md", size_bytes=1) for n in range(160)
+    )
+    one, two = rows.proposition("Ice floats."), rows.proposition("Iron sinks.")
+    of_documents(one, *documents)
+    of_documents(two, documents[-1])
+    graph = data(staff)
+    assert len(graph["nodes"]) == drawing.NODES
+    assert f"d:{documents[-1].pk}" in ids(graph)
+    left_out = len(documents) + 2 - drawing.NODES
+    assert f"{left_out} more chats or documents are left out" in staff.get("/graph/").text
+
+
 def test_filters_and_addresses_that_do_not_exist(staff, joined):
     assert {node["text"] for node in data(staff, kind="decision")["nodes"]} == {"I joined B.", "Second"}
     assert data(staff, q="nowhere")["nodes"] == []
     assert "No proposition matches these filters" in staff.get("/graph/", {"q": "nowhere"}).text
-    for query in ({"proposition": "x"}, {"chat": "01920000-0000-7000-8000-000000000000"}, {"kind": "opinion"}):
+    for query in (
+        {"proposition": "x"},
+        {"chat": "01920000-0000-7000-8000-000000000000"},
+        {"kind": "opinion"},
+        {"document": "x"},
+    ):
         assert staff.get("/graph/data/", query).status_code == 400
         assert staff.get("/graph/", query).status_code == 200
 
@@ -153,6 +209,7 @@ def many(count: int) -> Chat:
         )
         for row in made
     )  # fmt: skip
+    of_documents(made[0], rows.document(f"{count}.md"))
     return chat
 
 
@@ -266,7 +323,7 @@ def test_every_kind_has_a_shape_in_script_style_and_legend(settings):
     static = settings.BASE_DIR / "osii/static/osii"
     script, style = (static / "graph.js").read_text(), (static / "osii.css").read_text()
     shape = (settings.BASE_DIR / "templates/graph/shape.html").read_text()
-    for kind in [*Kind.values, "chat"]:
+    for kind in [*Kind.values, "chat", "document"]:
         assert re.search(rf"^  {kind}: \"", script, re.M), kind
         assert f".graph-kind-{kind} " in style
     assert {kind for kind in Kind.values if f'"{kind}"' not in shape} == set()

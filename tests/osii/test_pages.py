@@ -136,6 +136,15 @@ def test_every_page_has_one_heading_a_skip_link_and_named_tables(staff, pages):
         assert not re.search(r'<a [^>]*href=""', html), name
 
 
+def test_one_place_of_a_page_is_read_out_politely(settings):
+    places = {
+        path.name: found
+        for path in (settings.BASE_DIR / "templates").rglob("*.html")
+        if (found := re.findall(r'<(?:output|[^>]*(?:role="(?:status|log)"|aria-live=))[^>]*>', path.read_text()))
+    }
+    assert places == {"base.html": ['<div id="announce" class="visually-hidden" role="status" aria-live="polite">']}
+
+
 def test_a_narrow_window_has_every_entry_in_a_menu_that_needs_no_script(staff):
     html = staff.get(reverse("propositions")).text
     entries = [

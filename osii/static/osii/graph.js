@@ -1,4 +1,4 @@
-// The drawing of the graph page. The table below it has the same without this script.
+// The drawing of the graph page. The table below it has the same without this script. What it says is said by osii.js.
 "use strict";
 
 const MOST_NODES = 400;
@@ -13,6 +13,7 @@ const SHAPES = {
   open_question: "pentagon",
   lesson: "star",
   chat: "round-rectangle",
+  document: "rectangle",
 };
 
 const LAYOUT = {
@@ -72,7 +73,9 @@ function styleOf(root) {
         width: 22,
       },
     },
-    { selector: "node[type = 'chat']", style: { width: 34, height: 20, "font-size": 15, "font-weight": "bold" } },
+    { selector: "node[type = 'chat'], node[type = 'document']", style: { "font-size": 15, "font-weight": "bold" } },
+    { selector: "node[type = 'chat']", style: { width: 34, height: 20 } },
+    { selector: "node[type = 'document']", style: { width: 22, height: 30 } },
     {
       selector: "node[state = 'superseded'], node[state = 'forgotten'], node[state = 'no_evidence']",
       style: { "background-opacity": 0.25, "border-width": 2, "border-style": "dashed" },
@@ -225,7 +228,9 @@ class Drawing {
     if (joined.length > 8 || data.more) {
       list.append(line("li", `and ${Math.max(0, joined.length - 8) + (data.more || 0)} more`, "text-muted-2"));
     }
-    this.said.replaceChildren(claim, line("p", words.filter(Boolean).join(" · "), "text-muted-2"), list);
+    const facts = words.filter(Boolean).join(" · ");
+    this.said.replaceChildren(claim, line("p", facts, "text-muted-2"), list);
+    announce(`${data.text} ${facts}`);
     this.actions.hidden = false;
     this.root.querySelector("[data-graph-open]").href = data.url;
     this.root.querySelector("[data-graph-centre]").href = data.centre;
@@ -235,7 +240,7 @@ class Drawing {
   edgeWords(node, edge) {
     const from = edge.source().id() === node.id();
     const other = from ? edge.target() : edge.source();
-    const back = { supersedes: "superseded by", follows: "followed by", contradicts: "contradicts", gave: "from chat" };
+    const back = { supersedes: "superseded by", follows: "followed by", contradicts: "contradicts", gave: `from ${other.data("type")}` };
     const word = from ? { gave: "gave" }[edge.data("type")] || edge.data("type") : back[edge.data("type")];
     return `${word}: ${other.data("label")}`;
   }
@@ -341,15 +346,12 @@ class Drawing {
   }
 
   count() {
-    const chats = this.cy.nodes("[type = 'chat']").length;
-    const claims = this.cy.nodes().length - chats;
-    this.root.querySelector("[data-graph-count]").textContent =
-      `Drawn: ${counted(claims, "proposition")}, ${counted(chats, "chat")}.`;
+    const counts = ["proposition", "chat", "document"].map((type) => counted(this.cy.nodes(`[type = '${type}']`).length, type));
+    this.root.querySelector("[data-graph-count]").textContent = `Drawn: ${counts.join(", ")}.`;
   }
 
   tell(text) {
-    const region = document.getElementById("announce");
-    region.textContent = text;
+    announce(text);
     this.root.querySelector("[data-graph-count]").textContent = text;
   }
 }

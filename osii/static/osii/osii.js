@@ -66,6 +66,23 @@ function announce(text) {
   }
 }
 
+function announced() {
+  const region = document.getElementById("announce");
+  return region ? region.textContent : "";
+}
+
+// What a form before this page has done stands in the page; a region is heard only when its text changes.
+function initSaid() {
+  window.addEventListener("load", () => {
+    const said = [...document.querySelectorAll("#messages .notice:not([role=alert]), [data-said]")].map((one) => {
+      const copy = one.cloneNode(true);
+      copy.querySelectorAll("a, button").forEach((control) => control.remove());
+      return copy.textContent.trim().replace(/\s+/g, " ");
+    });
+    announce(said.join(" "));
+  });
+}
+
 // What an element is known by when a swap has put a new one in its place.
 function sameAs(element) {
   if (element.closest("nav.pages")) {
@@ -95,6 +112,12 @@ function initSwaps() {
       at: strip ? [...strip.querySelectorAll("a")].indexOf(active) : -1,
       same: sameAs(active),
     };
+  });
+  document.addEventListener("htmx:oobBeforeSwap", (event) => {
+    const { target, fragment } = event.detail;
+    if (target.id === "announce" && target.textContent === fragment.textContent) {
+      event.detail.shouldSwap = false; // said already
+    }
   });
   document.addEventListener("htmx:afterSettle", (event) => {
     const target = event.target;
@@ -127,31 +150,41 @@ function initSwaps() {
   });
 }
 
-// Polling rests while the tab is hidden or rows are ticked, and slows down while the server does not answer.
+// Polling rests while the tab is hidden or rows are ticked. What is not answered is asked more and more seldom, each for itself:
+// the dock may fail where the run is answered.
+const FIRST_WAIT = 4_000;
+const LONGEST_WAIT = 60_000;
+const NO_ANSWER = "The server does not answer. Trying again.";
+
 function initPolling() {
-  let failures = 0;
-  let skip = 0;
+  const failing = new Map(); // {id of what polls: {times: in a row, until: when it may ask again}}
   document.addEventListener("htmx:beforeRequest", (event) => {
     if (!event.target.hasAttribute("data-poll") || event.detail.requestConfig.triggeringEvent) {
       return;
     }
-    if (document.hidden || skip > 0 || event.target.querySelector("input[type=checkbox]:checked, select:focus")) {
-      skip = Math.max(0, skip - 1);
+    const waits = failing.has(event.target.id) && performance.now() < failing.get(event.target.id).until;
+    if (document.hidden || waits || event.target.querySelector("input[type=checkbox]:checked, select:focus")) {
       event.preventDefault();
     }
   });
   const failed = (event) => {
     if (event.target.hasAttribute && event.target.hasAttribute("data-poll")) {
-      failures += 1;
-      skip = Math.min(2 ** failures, 30);
-      announce("The server does not answer. Trying again.");
+      const { id } = event.target;
+      const times = failing.has(id) ? failing.get(id).times + 1 : 1;
+      const wait = Math.min(FIRST_WAIT * 2 ** (times - 1), LONGEST_WAIT);
+      failing.set(id, { times, until: performance.now() + wait });
+      if (announced() !== NO_ANSWER) {
+        announce(NO_ANSWER);
+      }
     }
   };
   document.addEventListener("htmx:sendError", failed);
   document.addEventListener("htmx:responseError", failed);
   document.addEventListener("htmx:afterRequest", (event) => {
-    if (event.detail.successful) {
-      failures = 0;
+    // The element that asked may be swapped away by now, and the event come from what is around it.
+    const known = event.detail.successful && failing.delete(event.detail.requestConfig.elt.id);
+    if (known && announced() === NO_ANSWER) {
+      announce("The server answers again.");
     }
   });
 }
@@ -274,8 +307,9 @@ function initPickAll(root) {
 function initOutputs() {
   document.addEventListener("input", (event) => {
     if (event.target.matches("input[data-output]")) {
-      const output = document.getElementById(event.target.dataset.output);
-      output.textContent = `${Number(event.target.value).toLocaleString("en")} tokens`;
+      const said = `${Number(event.target.value).toLocaleString("en")} tokens`;
+      document.getElementById(event.target.dataset.output).textContent = said;
+      event.target.setAttribute("aria-valuetext", said);
     }
   });
 }
@@ -290,6 +324,7 @@ function initPassage() {
 
 document.addEventListener("DOMContentLoaded", () => {
   initThemeToggle();
+  initSaid();
   initUpload();
   initPickAll(document);
   initPassage();

@@ -1,4 +1,4 @@
-"""The graph view: a learner's propositions and chats as a drawing and as a table, and what one chat did to the graph."""
+"""The graph view: a learner's propositions, chats and documents as a drawing and as a table, and what one chat did to the graph."""
 
 from typing import Any
 from uuid import UUID
@@ -13,7 +13,15 @@ from graphctx.models import Kind, Proposition
 from graphctx.selection import check_budget
 from osii.api.writes import BudgetFixed, change_settings
 from osii.web.access import PageRequest, get_chat, staff_action, staff_page
-from osii.web.graph import Graph, as_json, chats_with_counts, graph_around, graph_of, graph_of_chat
+from osii.web.graph import (
+    Graph,
+    as_json,
+    graph_around,
+    graph_of,
+    graph_of_chat,
+    graph_of_document,
+    sources_with_counts,
+)
 from osii.web.listing import render_list
 from osii.web.proposition_forms import GraphFilter
 from osii.web.sessions import session_of
@@ -42,6 +50,8 @@ def _graph(filters: GraphFilter) -> Graph:
         return graph_around(chosen["proposition"])
     if "chat" in chosen:
         return graph_of_chat(chosen["chat"])
+    if "document" in chosen:
+        return graph_of_document(chosen["document"])
     if "learner" not in chosen:  # there is none, or the address names one that is not there
         return graph_of(Proposition.objects.none())
     return graph_of(filters.matched())
@@ -54,11 +64,12 @@ def _context(request: PageRequest, filters: GraphFilter) -> dict[str, Any]:
     return {
         "form": filters.form,
         "graph": found,
-        "chats": chats_with_counts(found),
+        "sources": sources_with_counts(found),
         "query": request.GET.urlencode(),
         "learner": chosen.get("learner"),
         "around": chosen.get("proposition"),
         "chat": chat,
+        "document": None if "proposition" in chosen or chat else chosen.get("document"),
         "session": session_of(chat) if chat else None,
         "kinds": Kind.choices,
         "max_tokens": GRAPH_CONTEXT_MAX_TOKENS,
