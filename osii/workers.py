@@ -29,6 +29,9 @@ BEAT_SECONDS = 10
 # time limit, during which nobody could enqueue that job again.
 LIFE_SECONDS = 60
 
+BEHIND = 10
+"""How much nicer a worker of chats or documents is than what people wait for: pages, the API, steers."""
+
 
 class WarmWorker(SimpleWorker):
     """Runs one job at a time without forking; hard isolation comes from the child processes that jobs start."""
@@ -105,6 +108,14 @@ def _subject(job: Job) -> dict[str, str]:
         return {}
     kind = job.id.partition("-")[0]
     return {kind if kind in {"run", "import", "item", "steer"} else "subject": str(job.args[0])}
+
+
+def give_way() -> None:
+    """From now on this process, and what it starts, takes the processor when those whom somebody waits for leave it.
+
+    It still gets a tenth of what each of them gets, so that its lease and its locks do not wait for ever.
+    """
+    os.nice(BEHIND)
 
 
 def worker(queue_name: str) -> WarmWorker:

@@ -135,6 +135,7 @@ class _Import:
     def folder(self, folder: sources.Folder) -> Iterator[Report]:
         """All files of a folder; one without any chat is a problem unless its files told theirs."""
         before = self._told
+        yield from folder.left_out
         yield from self._files(folder)
         for source in folder.archives:
             yield from self.archive(source)

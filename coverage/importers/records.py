@@ -42,10 +42,14 @@ class Problem:
 
 @dataclass(slots=True)
 class Skipped:
-    """A file inside a folder that holds no chats; normal in an export, so not a problem."""
+    """A file inside a folder that holds no chats; normal in an export, so not a problem.
+
+    ``told`` is True for what somebody may miss: it has a line of its own, where the others are counted.
+    """
 
     source: str
     reason: str
+    told: bool = False
 
 
 @dataclass(slots=True)

@@ -12,13 +12,14 @@ from pathlib import Path, PurePath
 from shutil import copyfileobj
 from typing import Any, BinaryIO
 
-from .records import Problem
+from .records import Problem, Skipped
 from .streams import unpacked
 
 JSON_NAMES = (".json", ".jsonl", ".ndjson")
 STANDARD_INPUT = "standard input"
 # Left behind by archivers and operating systems beside the real files.
 CLUTTER = {"__MACOSX", "Thumbs.db", "desktop.ini"}
+LINK_OUT = "it is a link that leads out of the folder: name what it points to"
 # How a zip archive begins; the second is one without any member.
 _ZIP_MAGIC = (b"PK\x03\x04", b"PK\x05\x06")
 _COPY_AT_ONCE = 1024 * 1024
@@ -134,11 +135,12 @@ def spooled(stream: BinaryIO, label: str = STANDARD_INPUT) -> Iterator[Spool]:
 
 @dataclass(frozen=True, slots=True)
 class Folder:
-    """A folder and the files in it, in the order of their names; zip archives apart."""
+    """A folder and the files in it, in the order of their names; zip archives apart. ``left_out`` are links out of it."""
 
     label: str
     files: tuple[Source, ...]
     archives: tuple[Source, ...] = ()
+    left_out: tuple[Skipped, ...] = ()
 
 
 Given = str | os.PathLike[str] | Source | Folder
@@ -190,15 +192,25 @@ def _first_time(path: Path, seen: set[Path]) -> bool:
 
 
 def _folder(path: Path, label: str, seen: set[Path]) -> Folder:
-    found = [source for source in _walk(path) if _first_time(source.path, seen)]
+    met = list(_walk(path))
+    found = [source for source in met if isinstance(source, File) and _first_time(source.path, seen)]
     archives = tuple(source for source in found if is_zip(source))
-    return Folder(label, tuple(source for source in found if source not in archives), archives)
+    others = tuple(source for source in found if source not in archives)
+    return Folder(label, others, archives, tuple(one for one in met if isinstance(one, Skipped)))
 
 
-def _walk(folder: Path) -> Iterator[File]:
+def _walk(folder: Path) -> Iterator[File | Skipped]:
+    """The files; of links, those that lead to a file in the folder itself. Whoever packed it may have named any other."""
+    top = os.path.realpath(folder)
     for root, folders, names in os.walk(folder):
-        folders[:] = sorted(name for name in folders if not name.startswith(".") and name not in CLUTTER)
-        for name in sorted(names):
-            path = Path(root) / name
-            if not name.startswith(".") and name not in CLUTTER and path.is_file():
+        folders[:] = sorted(name for name in folders if not _is_passed_over(name))
+        for path in [Path(root) / name for name in (*folders, *sorted(names)) if not _is_passed_over(name)]:
+            if path.is_symlink() and not Path(os.path.realpath(path)).is_relative_to(top):
+                if path.exists():
+                    yield Skipped(str(path), LINK_OUT, told=True)
+            elif path.is_file():
                 yield File(path, str(path), named=False)
+
+
+def _is_passed_over(name: str) -> bool:
+    return name.startswith(".") or name in CLUTTER

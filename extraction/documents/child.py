@@ -10,6 +10,7 @@ import contextlib
 import errno
 import importlib
 import json
+import os
 import resource
 import signal
 import sys
@@ -39,9 +40,19 @@ OS_ERRORS = {
 
 def main(arguments: Sequence[str]) -> NoReturn:
     request = json.loads(Path(arguments[0]).read_bytes())
+    _keep_giving_way()
     contained = enter()
     _lower(resource.RLIMIT_CORE, 0)
     run_contained(contained, lambda: work(request, contained))
+
+
+def _keep_giving_way() -> None:
+    """Linux weighs sessions against each other where they are not in control groups, and this is a session of its own, in
+    which the niceness of the worker that started it would count for nothing.
+    """
+    if (niceness := os.nice(0)) > 0:
+        with contextlib.suppress(OSError):  # another system, or too many at once
+            Path("/proc/self/autogroup").write_text(str(niceness), encoding="ascii")
 
 
 def work(request: Mapping[str, Any], contained: Containment) -> int:

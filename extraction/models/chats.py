@@ -40,7 +40,9 @@ class Run(models.Model):
     attempt_token = models.UUIDField(null=True, blank=True)
     lease_expires_at = models.DateTimeField(null=True, blank=True)
     heartbeat_at = models.DateTimeField(null=True, blank=True)
+    # How often its worker was lost: in all, and since it last read a batch to its end. Only the second has a limit.
     recoveries = models.PositiveIntegerField(default=0)
+    fruitless = models.PositiveIntegerField(default=0, db_default=0)
     abort_requested_at = models.DateTimeField(null=True, blank=True)
     # {"mode", "worker", "model"} of what was asked for after the abort: the run that starts when this one has stopped.
     following = models.JSONField(default=dict, blank=True, editable=False)

@@ -22,7 +22,7 @@ from .planning import abandon_open_batches
 from .queueing import enqueue_run
 
 MAX_RECOVERIES = 10
-"""Workers lost outside any batch count on no batch; a run that is lost this often is failed for good."""
+"""Workers lost outside any batch count on no batch; a run that is lost this often without reading a batch is failed for good."""
 
 
 @contextmanager
@@ -65,11 +65,12 @@ def recover(current: Run, why: str) -> bool:
     The caller holds the run (see ``held``).
     """
     current.recoveries += 1
+    current.fruitless += 1
     if current.abort_requested_at is not None:
         _abort(current)
-    elif current.recoveries > MAX_RECOVERIES:
+    elif current.fruitless > MAX_RECOVERIES:
         abandon_open_batches(current.chat_id)
-        _end(current, Run.Status.FAILED, error=redact(f"lost {current.recoveries} times, at last because {why}")[:2000])
+        _end(current, Run.Status.FAILED, error=redact(f"lost {current.fruitless} times, at last because {why}")[:2000])
     else:
         _wait_again(current)
         return True
@@ -112,4 +113,4 @@ def _wait_again(current: Run) -> None:
 def _write(current: Run, **values: object) -> None:
     for name, value in values.items():
         setattr(current, name, value)
-    current.save(update_fields=("recoveries", *values))
+    current.save(update_fields=("recoveries", "fruitless", *values))

@@ -98,6 +98,14 @@ class Lease(Heartbeat):
         assert run is not None
         return run
 
+    def guard_success(self) -> Run:
+        """``guard``, where a batch was read to its end: what was lost before is made good, and counts no more."""
+        run = self.guard()
+        if run.fruitless:
+            run.fruitless = 0
+            run.save(update_fields=("fruitless",))
+        return run
+
     def _judge(self, row: Mapping[str, Any] | None) -> None:
         if row is None or row["attempt_token"] != self._token or row["status"] != Run.Status.RUNNING:
             raise LeaseLost(f"run {self._run_id} is no longer ours")

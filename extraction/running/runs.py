@@ -126,7 +126,7 @@ def _execute_batch(batch: Batch, lease: Lease) -> None:
         worker.run(environment.overview(content), tools, lease.checkpoint)
         if not staging.finished:
             raise BatchFailed("the worker stopped without finish_extraction")
-        checkpoint(batch, staging, tools.refusals, spent(batch, tools, worker), lease.guard)
+        checkpoint(batch, staging, tools.refusals, spent(batch, tools, worker), lease.guard_success)
     except (LeaseLost, RunAborted, WorkerStopping, BaseTimeoutException, *DATABASE_AWAY):
         raise
     except Exception as error:

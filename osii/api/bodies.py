@@ -8,6 +8,10 @@ from ninja.parser import Parser
 
 from .problems import Problem
 
+MOST_BRACKETS = 1_000_000
+"""A list or an object that takes three bytes of a body takes a hundred of memory, and many bodies are read at once. Those that
+stand in texts count too: it is quicker to count all."""
+
 
 class JsonParser(Parser):
     """The body of a typed route."""
@@ -17,8 +21,8 @@ class JsonParser(Parser):
 
 
 def read_json(request: HttpRequest) -> Any:
-    """The body as JSON. Raises Problem: 415 for another content type, 411 without a length, 400 for what is not JSON;
-    and RequestDataTooBig."""
+    """The body as JSON. Raises Problem: 415 for another content type, 411 without a length, 413 for too many
+    lists and objects, 400 for what is not JSON; and RequestDataTooBig."""
     if "chunked" in request.headers.get("Transfer-Encoding", "").lower():
         raise Problem(411, "Send the body with a Content-Length, not in chunks.")
     kind = request.content_type or ""
@@ -27,6 +31,10 @@ def read_json(request: HttpRequest) -> Any:
             415,
             f"Send application/json, not {kind or 'a body without a type'}.",
             headers={"Accept": "application/json"},
+        )
+    if request.body.count(b"[") + request.body.count(b"{") > MOST_BRACKETS:
+        raise Problem(
+            413, f"The body holds more than {MOST_BRACKETS:,} lists and objects. Send it in several requests."
         )
     try:
         return json.loads(request.body)

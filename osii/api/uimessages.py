@@ -23,11 +23,12 @@ _PLACE = re.compile(
 
 def incoming_messages(body: Any) -> list[IncomingMessage]:
     """The messages of a body in their order, each once. Raises Problem 422 with the place of every flaw."""
-    placed = list(_placed(body))
-    if len(placed) > MAX_MESSAGES:
+    messages = body.get("messages") if isinstance(body, dict) else body
+    if isinstance(messages, list) and len(messages) > MAX_MESSAGES:
         raise Problem(
-            422, f"{len(placed)} messages at once; {MAX_MESSAGES} are allowed. Send them in several requests."
+            422, f"{len(messages)} messages at once; {MAX_MESSAGES} are allowed. Send them in several requests."
         )
+    placed = list(_placed(body))
     errors = [
         field_error(place, f"a message must be an object, not {_json_name(value)}")
         for place, value in placed

@@ -75,6 +75,29 @@ def test_json_is_one_object(tmp_path: Path) -> None:
     assert data["dry_run"] is False
 
 
+def test_links_out_of_a_folder_are_not_followed_and_told(tmp_path: Path) -> None:
+    """Whoever packed the folder may have named any file of this machine; links within it are files like others."""
+    outside, folder = tmp_path / "outside", tmp_path / "folder"
+    secret = write(outside / "secret.json", CHAT | {"id": "c9", "title": "Secret"})
+    inside = write(folder / "deep" / "a.json", CHAT)
+    for name, target in {
+        "absolute.json": secret, "relative.json": Path("../outside/secret.json"), "deep/twice.json": folder / "absolute.json",
+        "others": outside, "within.json": inside, "round": folder, "nowhere.json": tmp_path / "gone.json",
+    }.items():  # fmt: skip
+        (folder / name).symlink_to(target)
+    (tmp_path / "given").symlink_to(folder)
+    for given in (folder, tmp_path / "given", os.path.relpath(folder)):
+        data = json.loads(run(given, "--json")[0])
+        assert [chat["title"] for chat in data["conversations"]] == ["First"]
+        left_out = ["deep/twice.json", "absolute.json", "others", "relative.json"]
+        assert sorted(row["file"] for row in data["links_left_out"]) == sorted(f"{given}/{name}" for name in left_out)
+        assert (data["problems"], data["skipped_files"]) == ([], [])
+    out, error = run(folder)
+    assert f"Passed over {folder}/others: it is a link that leads out of the folder: name what it points to\n" in out
+    assert error == ""
+    assert run(folder / "absolute.json")[0].splitlines()[1].endswith("Secret")  # what is named itself is read
+
+
 def test_dry_run_says_so_and_writes_nothing(tmp_path: Path) -> None:
     out, _ = run(write(tmp_path / "a.json", CHAT), "--dry-run")
     assert "Would import: 1 conversation (1 new)" in out

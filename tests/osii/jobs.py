@@ -10,6 +10,10 @@ def pid() -> int:
     return os.getpid()
 
 
+def niceness() -> int:
+    return os.nice(0)
+
+
 def sleep(seconds: float) -> str:
     time.sleep(seconds)
     return "slept"

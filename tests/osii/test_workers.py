@@ -1,15 +1,18 @@
 """The warm worker: one process for all jobs, alive while it works, gentle when it is told to stop."""
 
+import os
 import signal
 import subprocess
 import time
+from types import SimpleNamespace
 
 import django_rq
 import pytest
 from rq import Worker
 from rq.registry import StartedJobRegistry
 
-from osii import workers
+from osii import warming, workers
+from osii.management.commands import work
 from osii.ops import logs
 from tests.osii import jobs
 
@@ -28,9 +31,21 @@ def wait_until(condition, seconds=30):
 
 def test_jobs_run_in_the_worker_process(queue, child_environment, manage):
     enqueued = [queue.enqueue(jobs.pid) for _ in range(2)]
+    nice = queue.enqueue(jobs.niceness)
     child = subprocess.Popen(manage("work", "chats", "--burst"), env=child_environment)
     assert child.wait(60) == 0
     assert [job.return_value(refresh=True) for job in enqueued] == [child.pid, child.pid]
+    assert nice.return_value(refresh=True) == min(os.nice(0) + workers.BEHIND, 19)
+
+
+@pytest.mark.parametrize(("name", "behind"), [("chats", True), ("library", True), ("steers", False)])
+def test_only_what_nobody_waits_for_gives_way(name, behind, monkeypatch):
+    told = []
+    monkeypatch.setattr(workers, "give_way", lambda: told.append(name))
+    monkeypatch.setattr(workers, "worker", lambda _name: SimpleNamespace(work=lambda **_options: None))
+    monkeypatch.setattr(warming, "in_background", lambda: None)
+    work.Command().run(queue=name, burst=True, verbosity=0)
+    assert told == [name] * behind
 
 
 def test_a_failed_job_does_not_end_the_worker(queue, db, monkeypatch):

@@ -48,7 +48,7 @@ class Command(OsiiCommand):
     def run(self, **options: Any) -> None:
         learner = self._learner(options["learner"])
         data: dict[str, Any] = {"dry_run": options["dry_run"]}
-        data |= {"conversations": [], "checkpoints": [], "problems": [], "skipped_files": []}
+        data |= {"conversations": [], "checkpoints": [], "problems": [], "skipped_files": [], "links_left_out": []}
         with ExitStack() as stack:
             paths = self._with_standard_input(options["paths"], stack)
             advance = stack.enter_context(self.progress("Importing (MB)", total=_megabytes(total_bytes(paths))))
@@ -107,7 +107,8 @@ def _sort(report: Report, data: dict[str, Any]) -> None:
     if isinstance(report, Problem):
         data["problems"].append(_problem(report))
     elif isinstance(report, Skipped):
-        data["skipped_files"].append({"file": printable(report.source), "reason": report.reason})
+        row = {"file": printable(report.source), "reason": report.reason}
+        data["links_left_out" if report.told else "skipped_files"].append(row)
     elif isinstance(report, CheckpointReport):
         row = {**asdict(report), "file": printable(report.source), "position": report.where}
         data["checkpoints"].append({key: row[key] for key in _CHECKPOINT})
@@ -175,6 +176,7 @@ def _render(data: dict[str, Any]) -> Iterator[str]:
         yield f"… and {counted(len(chats) - _SHOWN_CHATS, 'more conversation')} (--json lists them all)"
     yield from _render_checkpoints(data["checkpoints"])
     yield from _render_problems(data["problems"])
+    yield from _render_left_out(data["links_left_out"])
     if data["skipped_files"]:
         yield f"{counted(len(data['skipped_files']), 'file')} without chats passed over."
     yield _summary(data)
@@ -202,6 +204,13 @@ def _render_problems(problems: list[dict[str, str]]) -> Iterator[str]:
         yield f"  {place}: {problem['reason']}" + (f" → {problem['remedy']}" if problem["remedy"] else "")
     if len(problems) > _SHOWN_PROBLEMS:
         yield f"  … and {len(problems) - _SHOWN_PROBLEMS:,} more (--json lists them all)"
+
+
+def _render_left_out(links: list[dict[str, str]]) -> Iterator[str]:
+    for link in links[:_SHOWN_PROBLEMS]:
+        yield f"Passed over {link['file']}: {link['reason']}"
+    if len(links) > _SHOWN_PROBLEMS:
+        yield f"… and {counted(len(links) - _SHOWN_PROBLEMS, 'more link')} out of the folder (--json lists them all)"
 
 
 def _summary(data: dict[str, Any]) -> str:

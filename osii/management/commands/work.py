@@ -26,6 +26,8 @@ class Command(console.Command):
 
         if queue == STEERS:
             warming.in_background()  # beside the worker, which is online at once
+        else:
+            workers.give_way()
         worker = workers.worker(queue)
         quiet = options["verbosity"] < 2
         worker.work(burst=burst, logging_level=logging.WARNING if quiet else logging.INFO)

@@ -197,3 +197,17 @@ def test_a_child_dies_with_its_parent(tmp_path):
         parent.wait()
     child.wait(timeout=10)
     assert not child.is_running()
+
+
+AUTOGROUP = Path("/proc/self/autogroup")
+
+
+@pytest.mark.skipif(not AUTOGROUP.exists(), reason="this kernel does not weigh sessions")
+def test_a_child_of_a_worker_that_gives_way_gives_way_though_it_is_a_session_of_its_own():
+    code = "import os; from extraction.documents.child import _keep_giving_way as keep; os.nice({}); keep(); print(open('{}').read())"
+    for by, kept in ((0, 0), (7, 7)):
+        told = subprocess.run(
+            [sys.executable, "-c", code.format(by, AUTOGROUP)],
+            check=True, capture_output=True, text=True, start_new_session=True,
+        ).stdout  # fmt: skip
+        assert told.split()[-1] == str(kept)

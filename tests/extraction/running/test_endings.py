@@ -218,6 +218,26 @@ def test_a_database_that_went_away_is_no_failure_of_the_batch_and_not_for_ever(c
     assert runs.execute(request_run(chat.pk, "rest", "sentences", enqueue=False).pk).status == Run.Status.SUCCEEDED
 
 
+def test_a_batch_that_was_read_makes_good_what_was_lost_before(settings: object) -> None:
+    settings.EXTRACTION_CHUNK_TOKENS = 500
+    chat = factories.chat(*(message(f"m{number}", f"Tea {number}.\n" + "x" * 1960) for number in range(2)))
+    run = request_run(chat.pk, "rest", "sentences", enqueue=False)
+
+    def lost(times: int) -> tuple[str, int, int]:
+        for _ in range(times):
+            with endings.held(leases.claim(run.pk)) as current:
+                endings.recover(current, "its worker was lost")
+        run.refresh_from_db()
+        return run.status, run.recoveries, run.fruitless
+
+    assert lost(endings.MAX_RECOVERIES) == ("queued", 10, 10)
+    assert runs.execute(run.pk, turn=1).status == Run.Status.QUEUED
+    assert Batch.objects.filter(status="succeeded").count() == 1
+    assert lost(0) == ("queued", 10, 0)
+    assert lost(endings.MAX_RECOVERIES) == ("queued", 20, 10)
+    assert lost(1) == ("failed", 21, 11)
+
+
 @pytest.mark.usefixtures("_more_workers")
 def test_what_the_database_refuses_counts_on_the_batch_and_parks_it(chat: Chat) -> None:
     run = runs.execute(request_run(chat.pk, "rest", "writes-nonsense", enqueue=False).pk)

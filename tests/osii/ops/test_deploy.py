@@ -21,7 +21,7 @@ from osii.care import backups
 from osii.ops import production
 
 DEPLOY = settings.BASE_DIR / "deploy"
-UNITS = sorted((DEPLOY / "systemd").iterdir())
+UNITS = sorted(path for path in (DEPLOY / "systemd").iterdir() if path.is_file())
 COMPOSE = yaml.safe_load((DEPLOY / "compose.yaml").read_text())
 
 
@@ -70,10 +70,20 @@ def test_the_target_wants_every_program_that_up_runs() -> None:
         assert (DEPLOY / "systemd" / re.sub(r"@\w+", "@", name)).is_file()
 
 
+def test_what_nobody_waits_for_weighs_less() -> None:
+    """Where niceness counts within a program alone: services and containers are weighed against each other."""
+    weights = {path.name: unit(path)["Service"].get("CPUWeight", "100") for path in UNITS if path.suffix == ".service"}
+    assert {name for name, weight in weights.items() if int(weight) < 100} == {"osii-work@.service"}
+    assert unit(DEPLOY / "systemd" / "osii-work@steers.service.d" / "weight.conf") == {"Service": {"CPUWeight": "100"}}
+    shares = {name: service.get("cpu_shares", 1024) for name, service in COMPOSE["services"].items()}
+    assert {name for name, share in shares.items() if share < 1024} == {"chats", "library"}
+
+
 @pytest.mark.skipif(shutil.which("systemd-analyze") is None, reason="systemd is not installed")
 def test_systemd_finds_nothing_wrong(tmp_path: Path) -> None:
     python = tmp_path / "python"  # a word of a unit's command ends at a space, which this project's own path may hold
     python.symlink_to(sys.executable)
+    shutil.copytree(DEPLOY / "systemd", tmp_path, dirs_exist_ok=True)
     for path in UNITS:
         text = path.read_text().replace("/opt/osii/.venv/bin/python", str(python))
         (tmp_path / path.name).write_text(text)
@@ -99,7 +109,18 @@ def test_a_unit_may_do_little_but_cut_extractors_off(path: Path) -> None:
 
 
 SERVICE_KEYS = {
-    *("build", "cap_drop", "command", "depends_on", "deploy", "entrypoint", "env_file", "environment", "healthcheck"),
+    *(
+        "build",
+        "cap_drop",
+        "command",
+        "cpu_shares",
+        "depends_on",
+        "deploy",
+        "entrypoint",
+        "env_file",
+        "environment",
+        "healthcheck",
+    ),
     *("image", "init", "networks", "ports", "read_only", "restart", "security_opt", "stop_grace_period", "tmpfs"),
     *("user", "volumes"),
 }

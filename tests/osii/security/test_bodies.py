@@ -111,6 +111,16 @@ def test_no_body_breaks_reading_it(caller: Caller, path_of: Any) -> None:
     assert broken(caller, "PUT", path_of("/chats/{chat_id}/messages"), WHOLE) == {}
 
 
+def test_a_body_that_becomes_many_times_as_large_in_memory_is_refused_before_it_is_read(
+    caller: Caller, path_of: Any
+) -> None:
+    path = path_of("/chats/{chat_id}/messages")
+    for unit in (b"[],", b"{},", b'{"a":[]},'):
+        opened = unit.count(b"[") + unit.count(b"{")
+        answer = caller.send("PUT", path, raw=b"[" + unit * (1_000_000 // opened))  # no JSON: reading it would say so
+        assert (answer.status, "1,000,000 lists and objects" in answer.body["detail"]) == (413, True)
+
+
 def test_no_value_breaks_a_route(caller: Caller, path_of: Any) -> None:
     """Every field of every body at once, and the first field alone, which is the one that is needed where one is."""
     wrong = {}
