@@ -111,7 +111,7 @@ def _over(chats: int) -> list[Result]:
     analyze()
     filling = time.perf_counter() - began
     client = Client(headers={"host": "localhost"})
-    client.force_login(User.objects.create_user("benchmark", is_staff=True))
+    client.force_login(User.objects.create_superuser("benchmark"))
     learner = Learner.objects.get(name="Learner 7").pk
     _seconds(client, "/chats/")  # loads templates and connections
     results = [

@@ -12,6 +12,15 @@ VIEWER = "viewer"
 REVIEWER = "reviewer"
 LIBRARIAN = "librarian"
 ADMINISTRATOR = "administrator"
+ORDER = (VIEWER, REVIEWER, LIBRARIAN, ADMINISTRATOR)
+
+MAY = {
+    VIEWER: "sees chats, propositions, documents and what works on them",
+    REVIEWER: "decides what becomes of candidates, changes propositions, says what a chat may be given",
+    LIBRARIAN: "imports chats, adds files, runs and stops extraction and processing, promotes, keeps collections",
+    ADMINISTRATOR: "removes and erases, makes tokens, sets models and extractors, sees who did what",
+}
+"""What each group adds to the one before it."""
 
 SECRET = {"osii.view_apitoken", "osii.view_erasure", "osii.view_staffaction"}
 """Whose rows tell who may call the API, and who did what: for administrators."""
@@ -52,6 +61,11 @@ def members(known: set[str]) -> dict[str, set[str]]:
     reviewer = viewer | REVIEWS
     librarian = reviewer | KEEPS
     return {VIEWER: viewer, REVIEWER: reviewer, LIBRARIAN: librarian, ADMINISTRATOR: known}
+
+
+def first_with(permission: str) -> str:
+    """The least of the groups that holds the permission as they are made."""
+    return next(name for name, held in members({permission}).items() if permission in held)
 
 
 def create(apps: Apps, installed: Apps) -> None:

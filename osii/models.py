@@ -50,7 +50,20 @@ class ApiToken(models.Model):
     prefix = models.CharField(max_length=20, unique=True, editable=False)
     secret_hash = models.CharField(max_length=64, editable=False)
     learner = models.ForeignKey(Learner, on_delete=models.CASCADE, null=True, blank=True, related_name="api_tokens")
-    staff = models.BooleanField(default=False, help_text="Sees and changes the chats of every learner.")
+    staff = models.BooleanField(
+        default=False,
+        help_text="Opens the rows of every learner, as far as the account may that makes it, now and later.",
+    )
+    # A staff token may what this account may; one that was made on the server's command line may everything.
+    account = models.ForeignKey(
+        settings.AUTH_USER_MODEL,
+        on_delete=models.SET_NULL,
+        null=True,
+        blank=True,
+        editable=False,
+        related_name="api_tokens",
+    )
+    unlimited = models.BooleanField(default=False, editable=False)
     expires_at = models.DateTimeField(null=True, blank=True)
     revoked_at = models.DateTimeField(null=True, blank=True, editable=False)
     last_used_at = models.DateTimeField(null=True, blank=True, editable=False)
@@ -68,6 +81,13 @@ class ApiToken(models.Model):
                 name="api_token_for_staff_or_one_learner",
                 violation_error_message="Choose a learner or staff, not both.",
             ),
+            # An account that is deleted leaves no token behind that may more than it did.
+            models.CheckConstraint(
+                condition=Q(staff=False, unlimited=False, account__isnull=True)
+                | Q(staff=True, unlimited=True, account__isnull=True)
+                | Q(staff=True, unlimited=False) & (Q(account__isnull=False) | Q(revoked_at__isnull=False)),
+                name="api_token_staff_acts_for_somebody",
+            ),
         ]
 
     def __str__(self) -> str:
@@ -75,8 +95,10 @@ class ApiToken(models.Model):
 
     @property
     def scope(self) -> str:
-        """Whose data it opens: "staff", or the learner's name."""
-        return "staff" if self.staff else str(self.learner)
+        """Whose data it opens: the learner's name, "staff", or "staff, as" the account that it acts for."""
+        if not self.staff:
+            return str(self.learner)
+        return f"staff, as {self.account.get_username()}" if self.account else "staff"
 
     @property
     def actor(self) -> str:
@@ -89,6 +111,8 @@ class ApiToken(models.Model):
             return "the token was revoked"
         if self.expires_at is not None and self.expires_at <= (now or timezone.now()):
             return "the token has expired"
+        if self.account is not None and not (self.account.is_active and self.account.is_staff):
+            return "the account that the token acts for is closed"
         return ""
 
 

@@ -11,6 +11,7 @@ import secrets
 import string
 from datetime import timedelta
 
+from django.contrib.auth.models import User
 from django.db.models import Q
 from django.utils import timezone
 
@@ -31,13 +32,21 @@ class InvalidToken(Exception):
 
 
 def issue(
-    *, learner: Learner | None = None, name: str = "", days: int = DEFAULT_DAYS, created_by: object = None
+    *,
+    learner: Learner | None = None,
+    account: User | None = None,
+    name: str = "",
+    days: int = DEFAULT_DAYS,
+    created_by: object = None,
 ) -> tuple[ApiToken, str]:
     """Make a token for ``learner``, or for staff without one; returns the row and the token, which is not kept.
 
+    A staff token may what ``account`` may; without an account it may everything.
     ``days`` is its life; 0 means that it does not expire. Raises ValueError for a life that is not allowed.
     """
-    row = ApiToken(name=name, learner=learner, staff=learner is None, created_by=created_by)
+    staff = learner is None
+    row = ApiToken(name=name, learner=learner, staff=staff, account=account, created_by=created_by)
+    row.unlimited = staff and account is None
     token = seal(row, days)
     row.save(force_insert=True)
     return row, token
@@ -57,7 +66,7 @@ def seal(row: ApiToken, days: int = DEFAULT_DAYS) -> str:
 def authenticate(token: str) -> ApiToken:
     """The row of a valid token, its use noted at most once a minute. Raises InvalidToken."""
     shape = _SHAPE.fullmatch(token)
-    row = ApiToken.objects.select_related("learner").filter(prefix=shape[1]).first() if shape else None
+    row = ApiToken.objects.select_related("learner", "account").filter(prefix=shape[1]).first() if shape else None
     if row is None or not hmac.compare_digest(row.secret_hash, _hash(token)):
         raise InvalidToken("the token is not known here")
     now = timezone.now()
@@ -73,6 +82,11 @@ def authenticate(token: str) -> ApiToken:
 def revoke(token: ApiToken) -> bool:
     """End a token's life now, for good; False when it was revoked before."""
     return bool(ApiToken.objects.filter(pk=token.pk, revoked_at=None).update(revoked_at=timezone.now()))
+
+
+def revoke_those_of(account: User) -> int:
+    """End the tokens that act for an account which is about to go; how many."""
+    return ApiToken.objects.filter(account=account, revoked_at=None).update(revoked_at=timezone.now())
 
 
 def _hash(token: str) -> str:

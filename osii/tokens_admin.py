@@ -16,7 +16,18 @@ from coverage.words import counted
 from . import tokens
 from .models import ApiToken
 
-SHOWN = ("prefix", "name", "learner", "staff", "created_at", "created_by", "expires_at", "last_used_at", "revoked_at")
+SHOWN = (
+    "prefix",
+    "name",
+    "learner",
+    "staff",
+    "account",
+    "created_at",
+    "created_by",
+    "expires_at",
+    "last_used_at",
+    "revoked_at",
+)
 
 
 class ApiTokenForm(forms.ModelForm):
@@ -46,7 +57,7 @@ class ApiTokenAdmin(ListAdmin):
     form = ApiTokenForm
     list_display = ("prefix", "name", "scope", "valid", "created_at", "expires_at", "last_used_at")
     list_filter = ("staff", ("learner", admin.RelatedOnlyFieldListFilter))
-    list_select_related = ("learner",)
+    list_select_related = ("learner", "account")
     search_fields = ("prefix", "name", "learner__name")
     autocomplete_fields = ("learner",)
     actions = ("revoke",)
@@ -65,6 +76,7 @@ class ApiTokenAdmin(ListAdmin):
 
     def save_model(self, request: HttpRequest, obj: ApiToken, form: ModelForm, change: bool) -> None:  # noqa: FBT001 - Django's signature
         obj.created_by = request.user
+        obj.account = request.user if obj.staff else None
         # For the one page that shows it; neither a message nor a session may keep it.
         request.issued_token = tokens.seal(obj, form.cleaned_data["days"])
         super().save_model(request, obj, form, change)

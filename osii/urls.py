@@ -6,6 +6,8 @@ from django.views.generic import RedirectView
 
 from osii.web.logins import LogoutView
 
+handler403 = "osii.web.refusals.permission_denied"
+
 urlpatterns = [
     path("", include("osii.web.urls")),
     # One login and logout for both: the admin's own form would be a second, different one.

@@ -1,4 +1,5 @@
-"""Who calls, and what that token opens: a learner's token opens that learner's rows and nothing else.
+"""Who calls, and what that token opens: a learner's token opens that learner's rows and nothing else; a staff token opens
+those of all learners, as far as the account that it acts for may.
 
 Every row that a route touches is found through a function of this module; what is not the caller's does not exist for
 the caller.
@@ -16,11 +17,12 @@ from extraction.documents.ids import is_file_id
 from extraction.documents.versions import met_on_disk
 from extraction.models import Document
 from graphctx.models import Proposition
-from osii import tokens
+from osii import permissions, tokens
 from osii.models import ApiToken
-from osii.ops import limits
+from osii.ops import audit, limits
 from osii.ops.requests import address_of
 
+from .permissions import NEEDS
 from .problems import Problem, field_error, invalid
 
 FOR_STAFF = {"x-callers": "staff"}
@@ -50,7 +52,24 @@ class Bearer(HttpBearer):
             detail = f"{str(error).capitalize()}."
             raise Problem(401, detail, headers={"WWW-Authenticate": challenge}) from None
         _not_so_fast(limits.wait_for_api(str(found.pk)), "Too many calls under this token.")
+        request.auth = found  # type: ignore[attr-defined]  # also what is refused now is put on record as this token's
+        _permitted(request, found)
         return found
+
+
+def _permitted(request: HttpRequest, token: ApiToken) -> None:
+    """Raises Problem 403 when the account that a staff token acts for lacks what the call needs."""
+    if token.account is None:
+        return
+    needed = NEEDS.get(audit.call_of(request))
+    if needed and token.account.has_perm(needed):
+        return
+    held = permissions.holders([needed]) if needed else []
+    who = f"held by {', '.join(held)}" if held else "held by no group"
+    detail = (
+        f"This needs the permission {needed}, {who}; the token acts for the account {token.account.get_username()}."
+    )
+    raise Problem(403, detail if needed else "This is closed to tokens of accounts.")
 
 
 def _not_so_fast(wait: int, detail: str) -> None:

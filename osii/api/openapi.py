@@ -5,10 +5,11 @@ from typing import Any
 from ninja import NinjaAPI
 from ninja.openapi.schema import OpenAPISchema
 
+from .permissions import NEEDS
 from .problems import MEDIA_TYPE
 from .schemas import ProblemOut, UIMessage
 
-ALWAYS = (401, 422)
+ALWAYS = (401, 403, 422)
 WITH_BODY = (400, 413, 415)
 
 
@@ -33,12 +34,13 @@ def message_body() -> dict[str, Any]:
 
 
 class Api(NinjaAPI):
-    """An API whose schema says that errors are problem+json."""
+    """An API whose schema says that errors are problem+json, and what the account of a staff token needs."""
 
     def get_openapi_schema(self, *args: Any, **options: Any) -> OpenAPISchema:
         schema = super().get_openapi_schema(*args, **options)
-        for operations in schema["paths"].values():
-            for operation in operations.values():
+        for path, operations in schema["paths"].items():
+            for method, operation in operations.items():
+                operation["x-permission"] = NEEDS[f"{method.upper()} {path}"]
                 for status, answer in operation["responses"].items():
                     if int(status) >= 400 and "content" in answer:
                         answer["content"] = {MEDIA_TYPE: next(iter(answer["content"].values()))}

@@ -49,10 +49,15 @@ def record_call(request: HttpRequest, status: int) -> None:
     caller, match = getattr(request, "auth", None), request.resolver_match
     if request.method in SAFE or match is None or not isinstance(caller, ApiToken) or not caller.staff:
         return
-    route = re.sub(r"<(?:\w+:)?(\w+)>", r"{\1}", match.route)
-    action = f"{request.method} /{route}"
-    if action not in READS:
+    if (action := call_of(request)) not in READS:
         _append(request, status, match.kwargs, action=action, username=caller.actor)
+
+
+def call_of(request: HttpRequest) -> str:
+    """The call as the API's schema names it: "GET /api/chats/{chat_id}"; "" without a route."""
+    match = request.resolver_match
+    route = re.sub(r"<(?:\w+:)?(\w+)>", r"{\1}", match.route) if match else ""
+    return f"{request.method} /{route}" if route else ""
 
 
 class AdminRecordMiddleware:

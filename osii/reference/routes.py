@@ -1,9 +1,12 @@
 """``docs/routes.md``: the routes of the HTTP API, as its OpenAPI schema describes them."""
 
 import json
+import re
 from collections.abc import Iterator, Mapping
 from http import HTTPStatus
 from typing import Any
+
+from osii import groups
 
 from .words import one_line, table
 
@@ -16,10 +19,19 @@ API](api.md); the same with a form to try each route is at `/api/docs`. This pag
 test keeps it true.
 
 Every route needs a bearer token. *A learner* means the token of the learner whose row it is, or one for staff; *staff* means a token for
-staff only. Errors are [problems](api.md#errors); 429 and 503 may come from any route.
+staff only. A staff token that acts for an account needs the *permission* too, which the account has from its
+[groups](operations.md#accounts-and-groups): *from* names the least of the four that holds it. Errors are [problems](api.md#errors); 429 and 503 may come from any route.
 
 """
-EVERYWHERE = {"401", "422"}
+PAGES = """
+## Pages
+
+What each page and action of the dashboard needs of an account. *From* is the least of the four groups that holds it, as they are made;
+`styleguide` is for superusers beside.
+
+"""
+PARAMETER = re.compile(r"<(?:\w+:)?(\w+)>")
+EVERYWHERE = {"401", "403", "422"}
 LIMITS = (
     ("minLength", "at least {} characters"),
     ("maxLength", "at most {} characters"),
@@ -42,18 +54,39 @@ def page() -> str:
         for method, operation in several.items()
     ]
     index = table(
-        ("route", "", "for"),
+        ("route", "", "for", "permission", "from"),
         [
-            (f"[{method} {path}](#{_anchor(f'{method} {path}')})", one["summary"], _callers(one))
+            (
+                f"[{method} {path}](#{_anchor(f'{method} {path}')})", one["summary"], _callers(one),
+                f"`{one['x-permission']}`", groups.first_with(one["x-permission"]),
+            )
             for method, path, one in operations
         ],
-    )
+    )  # fmt: skip
+    pages = table(("page or action", "address", "permission", "from"), list(_pages()))
     routes = "".join(_route(*operation) for operation in operations)
     shapes = "".join(
         f"\n### {name}\n\n{''.join(_shape(shape))}"
         for name, shape in sorted(described["components"]["schemas"].items())
     )
-    return f"{HEAD}{index}{routes}\n## Shapes\n{shapes}"
+    return f"{HEAD}{index}{routes}\n## Shapes\n{shapes}{PAGES}{pages}"
+
+
+def _pages() -> Iterator[tuple[str, ...]]:
+    """Each route of the dashboard with what it needs."""
+    from osii.web.access import needs_of
+    from osii.web.urls import urlpatterns
+
+    for route in urlpatterns:
+        if hasattr(route.callback, "needs"):
+            needs = needs_of(route.name)
+            first = [groups.first_with(name) for name in needs.every or needs.one_of]
+            least = max(first, key=groups.ORDER.index) if needs.every else min(first, key=groups.ORDER.index)
+            said = " and ".join(f"`{name}`" for name in needs.every) or (
+                "one of " + ", ".join(f"`{name}`" for name in needs.one_of)
+            )
+            address = PARAMETER.sub(r"{\1}", str(route.pattern))
+            yield route.name, f"`/{address}`", said, least
 
 
 def _route(method: str, path: str, operation: Schema) -> str:

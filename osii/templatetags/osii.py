@@ -8,6 +8,7 @@ from urllib.parse import urlencode
 from uuid import UUID
 
 from django import template
+from django.contrib.auth.models import AnonymousUser, User
 from django.contrib.humanize.templatetags.humanize import naturaltime
 from django.core.paginator import Page
 from django.templatetags.static import static
@@ -23,6 +24,7 @@ from extraction.spending import money
 from osii.library.incoming import uploads_root
 from osii.models import ProcessingRun
 from osii.web import activity_list, paging, review, strip
+from osii.web.access import needs_of
 from osii.web.documents.listing import type_name
 from osii.web.statuses import Status, status_of
 
@@ -69,6 +71,12 @@ def _badge(status: Status) -> SafeString:
         icon(status.icon),
         status.word,
     )
+
+
+@register.filter
+def sees(user: User | AnonymousUser, name: str) -> bool:
+    """Whether the account may see the page of this name: ``user|sees:"activity"``."""
+    return needs_of(name).allow(user)
 
 
 @register.filter
@@ -190,8 +198,11 @@ def coverage_bar(summary: dict[str, Any]) -> dict[str, Any]:
 
 @register.inclusion_tag("parts/nav_item.html", takes_context=True)
 def nav_item(context: template.Context, name: str, icon_name: str, label: str) -> dict[str, Any]:
-    """One entry of the main navigation, marked when the page belongs to it."""
-    match = context["request"].resolver_match if "request" in context else None
+    """One entry of the main navigation, marked when the page belongs to it; nothing for who may not see that page."""
+    request = context.get("request")
+    if request is None or not (name == "admin:index" or needs_of(name).allow(request.user)):
+        return {"name": ""}
+    match = request.resolver_match
     here = (match.url_name or "") if match and not match.namespace else ""
     if match and here == "bulk":  # of a list
         here = match.kwargs["name"]
@@ -199,7 +210,7 @@ def nav_item(context: template.Context, name: str, icon_name: str, label: str) -
         "name": name,
         "icon_name": icon_name,
         "label": label,
-        "count": review.navigation_count(context["request"]) if name == "review" else "",
+        "count": review.navigation_count(request) if name == "review" else "",
         "current": here.startswith(SECTIONS.get(name, ("\0",))),
     }
 

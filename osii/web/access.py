@@ -1,11 +1,12 @@
 """Who may see a page and act on it, and the one way to find an object by its id.
 
-Every page is for staff. An expired session answers an htmx request with a redirect of the whole page, so that no
-login form appears inside a fragment.
+Every page is for staff accounts that hold the permissions it names; `needs_of` tells them by the name of its route.
+An expired session answers an htmx request with a redirect of the whole page, so that no login form appears inside a
+fragment.
 """
 
-from collections.abc import Callable
-from functools import wraps
+from collections.abc import Callable, Sequence
+from functools import cache, wraps
 from typing import Any
 from uuid import UUID
 
@@ -24,6 +25,7 @@ from extraction.documents.versions import met_on_disk
 from extraction.models import Batch, Candidate, Document, Resolution
 from graphctx.models import Proposition
 from osii.ops import audit
+from osii.permissions import Needs
 
 View = Callable[..., HttpResponse]
 
@@ -35,22 +37,54 @@ class PageRequest(HttpRequest):
     user: User
 
 
-def staff_page(view: View) -> View:
-    """Let staff in; send others to log in (anonymous) or away (403)."""
+def staff_page(*every: str, one_of: Sequence[str] = (), otherwise: View | None = None) -> Callable[[View], View]:
+    """Let staff in who hold ``every`` permission ("app.codename") and one of ``one_of``; send anonymous people to log in,
+    others away (403), or have ``otherwise`` answer staff who lack what is needed.
+    """
+    if not all(isinstance(name, str) for name in every) or not (every or one_of):
+        raise TypeError("staff_page names the permissions that its page needs: @staff_page(SEE_CHATS)")
+    needs = Needs(every, tuple(one_of))
 
-    @wraps(view)
-    def guarded(request: PageRequest, *args: Any, **kwargs: Any) -> HttpResponse:
-        if not request.user.is_authenticated:
-            response = _to_login(request)
-        elif not request.user.is_staff:
-            raise PermissionDenied("These pages are for staff accounts.")
-        else:
-            response = _on_record(view, request, *args, **kwargs)
-        patch_vary_headers(response, ("HX-Request",))
-        response.headers.setdefault("Cache-Control", "private, no-store")
-        return response
+    def decorate(view: View) -> View:
+        def checked(request: PageRequest, *args: Any, **kwargs: Any) -> HttpResponse:
+            if otherwise is not None and not needs.allow(request.user):
+                return otherwise(request, *args, **kwargs)
+            needs.require(request.user)
+            return view(request, *args, **kwargs)
 
-    return guarded
+        @wraps(view)
+        def guarded(request: PageRequest, *args: Any, **kwargs: Any) -> HttpResponse:
+            if not request.user.is_authenticated:
+                response = _to_login(request)
+            elif not request.user.is_staff:
+                raise PermissionDenied("These pages are for staff accounts.")
+            else:
+                response = _on_record(checked, request, *args, **kwargs)
+            patch_vary_headers(response, ("HX-Request",))
+            response.headers.setdefault("Cache-Control", "private, no-store")
+            return response
+
+        guarded.needs = needs  # type: ignore[attr-defined]
+        return guarded
+
+    return decorate
+
+
+def staff_action(permission: str, *seen: str) -> Callable[[View], View]:
+    """A staff page that changes something: ``permission`` to do it, and ``seen`` for what its answer shows."""
+    return staff_page(permission, *seen)
+
+
+@cache
+def _all_needs() -> dict[str, Needs]:
+    from .urls import urlpatterns  # which imports the views, and they this module
+
+    return {route.name: route.callback.needs for route in urlpatterns if hasattr(route.callback, "needs")}
+
+
+def needs_of(name: str) -> Needs:
+    """What the route of this name needs. Raises KeyError for a name that no route has."""
+    return _all_needs()[name]
 
 
 def _on_record(view: View, request: PageRequest, *args: Any, **kwargs: Any) -> HttpResponse:
@@ -62,22 +96,6 @@ def _on_record(view: View, request: PageRequest, *args: Any, **kwargs: Any) -> H
         raise
     audit.record(request, response.status_code, kwargs)
     return response
-
-
-def staff_action(permission: str) -> Callable[[View], View]:
-    """A staff page that changes something: the account also needs ``permission`` ("app.codename")."""
-
-    def decorate(view: View) -> View:
-        @staff_page
-        @wraps(view)
-        def guarded(request: PageRequest, *args: Any, **kwargs: Any) -> HttpResponse:
-            if not request.user.has_perm(permission):
-                raise PermissionDenied(f"This needs the permission {permission}.")
-            return view(request, *args, **kwargs)
-
-        return guarded
-
-    return decorate
 
 
 def _to_login(request: PageRequest) -> HttpResponse:

@@ -17,7 +17,7 @@ from osii.imports import services as imports
 from osii.library import runs
 from osii.models import ChatImport, ProcessingRun
 
-from .activity_list import CHAT, IMPORT, PROCESSING, VIEWS, ActivityFilter, merged, titles
+from .activity_list import CHAT, IMPORT, NEEDS, PROCESSING, VIEWS, ActivityFilter, kinds_of, merged, titles
 from .bulk import Action, Bulk, Doer
 
 Key = tuple[str, UUID]
@@ -33,10 +33,12 @@ def _key(text: str) -> Key | None:
         return None
 
 
-def _all_keys(query: QueryDict, most: int) -> list[Key]:
+def _all_keys(query: QueryDict, user: User, most: int) -> list[Key]:
     chosen = ActivityFilter(query, ProcessingRun.objects.none())
     view = query.get("view", "all")
-    return merged(chosen.kinds(view), chosen.order(), 0, most) if chosen.is_valid() and view in VIEWS else []
+    if not chosen.is_valid() or view not in VIEWS:
+        return []
+    return merged(chosen.kinds(view, kinds_of(user)), chosen.order(), 0, most)
 
 
 def _retry_chat(key: UUID, _: Doer) -> bool:
@@ -87,8 +89,9 @@ def _on_each(
 class _AnyKind(Action):
     """Offered to whoever may do it with one kind at least."""
 
-    def allowed(self, user: User) -> bool:
-        return any(user.has_perm(one) for one in MAY.values())
+    @property
+    def one_of(self) -> tuple[str, ...]:
+        return tuple(MAY.values())
 
 
 ACTIVITY = Bulk(
@@ -123,4 +126,5 @@ ACTIVITY = Bulk(
     titles,
     key=_key,
     all_keys=_all_keys,
+    seen=lambda user, key: NEEDS[key[0]].allow(user),
 )  # fmt: skip

@@ -3,12 +3,13 @@
 Each kind gives the newest of its rows; the database merges them. What a page shows of them is looked up for that page.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from typing import Any
 from uuid import UUID
 
+from django.contrib.auth.models import User
 from django.core.paginator import Page, Paginator
 from django.db.models import CharField, Count, Exists, F, OuterRef, Q, QuerySet, Sum, Value
 from django.db.models.functions import Coalesce
@@ -18,6 +19,7 @@ from django.utils import timezone
 from extraction.models import Batch, Run
 from osii.library import progress
 from osii.models import ChatImport, ProcessingItem, ProcessingRun
+from osii.permissions import SEE_CHATS, SEE_IMPORTS, SEE_PROCESSING, SEE_RUNS, Needs
 from osii.waiting import eta_words
 
 from .attention import failed_runs
@@ -25,6 +27,10 @@ from .filters import ListFilter, SortFilter, choice_filter
 from .processing_forms import STEP_FIELDS
 
 CHAT, IMPORT, PROCESSING = "chat", "import", "processing"
+NEEDS = {CHAT: Needs((SEE_CHATS, SEE_RUNS)), IMPORT: Needs((SEE_IMPORTS,)), PROCESSING: Needs((SEE_PROCESSING,))}
+"""With what each kind is seen."""
+SEEN_WITH = (SEE_RUNS, SEE_IMPORTS, SEE_PROCESSING)
+ALL = frozenset(NEEDS)
 VIEWS = {
     "all": "All",
     "attention": "Needs attention",
@@ -66,8 +72,13 @@ class Row:
     key: UUID | None = None
 
 
-def querysets(view: str) -> dict[str, QuerySet[Any]]:
-    """The rows of each kind that belong to a view (one of VIEWS)."""
+def kinds_of(user: User) -> frozenset[str]:
+    """The kinds that the account may see."""
+    return frozenset(kind for kind, needs in NEEDS.items() if needs.allow(user))
+
+
+def querysets(view: str, kinds: Collection[str] = ALL) -> dict[str, QuerySet[Any]]:
+    """The rows of each of these kinds that belong to a view (one of VIEWS)."""
     since = timezone.now() - timedelta(days=ATTENTION_DAYS)
     of_items = ProcessingItem.objects.filter(run=OuterRef("pk"), status=ProcessingItem.Status.FAILED)
     chats, imports, processing = Run.objects.all(), ChatImport.objects.all(), ProcessingRun.objects.all()
@@ -85,12 +96,13 @@ def querysets(view: str) -> dict[str, QuerySet[Any]]:
         chats = chats.exclude(status__in=Run.ACTIVE)
         imports = imports.exclude(status__in=ChatImport.ACTIVE)
         processing = processing.exclude(status__in=ProcessingRun.ACTIVE)
-    return {CHAT: chats, IMPORT: imports, PROCESSING: processing}
+    rows = {CHAT: chats, IMPORT: imports, PROCESSING: processing}
+    return {kind: rows[kind] for kind in rows if kind in kinds}
 
 
-def counts() -> dict[str, int]:
-    """How many activities each view has."""
-    return {view: sum(rows.count() for rows in querysets(view).values()) for view in VIEWS}
+def counts(kinds: Collection[str] = ALL) -> dict[str, int]:
+    """How many activities of these kinds each view has."""
+    return {view: sum(rows.count() for rows in querysets(view, kinds).values()) for view in VIEWS}
 
 
 NEWEST = (F("asked").desc(), "id")
@@ -112,18 +124,18 @@ class ActivityFilter(ListFilter):
         }
     )
 
-    def kinds(self, view: str) -> dict[str, QuerySet[Any]]:
-        """The rows of a view, by kind."""
+    def kinds(self, view: str, seen: Collection[str] = ALL) -> dict[str, QuerySet[Any]]:
+        """The rows of a view, by kind, of the kinds that may be seen."""
         only = self.chosen().get("kind")
-        return {kind: rows for kind, rows in querysets(view).items() if only in (None, kind)}
+        return {kind: rows for kind, rows in querysets(view, seen).items() if only in (None, kind)}
 
     def order(self) -> tuple[Any, ...]:
         return self.filters["sort"].orders[self.chosen().get("sort", "")]
 
 
-def listed(view: str, number: str | None, chosen: ActivityFilter) -> Page:
-    """A page of the merged list; its ``object_list`` are Rows."""
-    kinds = chosen.kinds(view)
+def listed(view: str, number: str | None, chosen: ActivityFilter, seen: Collection[str] = ALL) -> Page:
+    """A page of the merged list of the kinds that may be seen; its ``object_list`` are Rows."""
+    kinds = chosen.kinds(view, seen)
     total = sum(rows.count() for rows in kinds.values())
     page = Paginator(range(min(total, DEEPEST)), PER_PAGE).get_page(number)
     page.object_list = _rows(merged(kinds, chosen.order(), (page.number - 1) * PER_PAGE, page.number * PER_PAGE))
@@ -152,6 +164,8 @@ def merged(kinds: dict[str, QuerySet[Any]], order: tuple[Any, ...], start: int, 
         .values_list("kind", "pk", "asked", "started_at", "took")[:end]
         for kind, rows in kinds.items()
     ]
+    if not found:
+        return []
     rows = found[0].union(*found[1:], all=True).order_by(*order)[start:end] if found[1:] else found[0][start:end]
     return [(kind, pk) for kind, pk, *_ in rows]
 

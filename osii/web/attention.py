@@ -1,8 +1,9 @@
 """The home page's reads: what needs a person first, and how much there is of everything."""
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 
+from django.contrib.auth.models import User
 from django.db.models import Exists, OuterRef, QuerySet
 from django.urls import reverse
 
@@ -14,6 +15,7 @@ from extraction.spending import day_is_spent, not_held
 from graphctx.models import EmbeddingSpace, Instance, Proposition
 from graphctx.vectors import missing_vectors
 from osii.models import ChatImport
+from osii.permissions import IMPORT, REVIEW, SEE_BATCHES, SEE_CHATS, SEE_DOCUMENTS, SEE_PROPOSITIONS, SEE_RUNS
 
 from . import review
 from .documents.listing import last_failed
@@ -43,15 +45,18 @@ class Need:
     rows: list[Row] = field(default_factory=list)
 
 
-def needs(rows: Figures, held: Held, *, may_review: bool = False) -> list[Need]:
-    """What needs a person, most urgent first; empty when nothing does.
+def needs(rows: Figures, held: Held, user: User) -> list[Need]:
+    """What needs this person, most urgent first; empty when nothing does. What the account may not see is left out.
 
     ``rows`` are all chats' figures (``summaries.listed``), ``held`` is ``figures.held_tokens()``.
     """
-    found = [
-        *_no_worker(), *_held(), *_parked(), *_failed_runs(), *_failed_imports(), *_failed_documents(), *_missing_vectors(),
-        *(_review() if may_review else ()), *_due(rows, held),
+    runs, chats = (SEE_CHATS, SEE_RUNS), (SEE_CHATS,)
+    kinds: list[tuple[tuple[str, ...], Callable[[], Iterator[Need]]]] = [
+        (runs, _no_worker), (runs, _held), ((SEE_CHATS, SEE_BATCHES), _parked), (runs, _failed_runs),
+        ((IMPORT,), _failed_imports), ((SEE_DOCUMENTS,), _failed_documents), ((SEE_PROPOSITIONS,), _missing_vectors),
+        ((REVIEW,), _review), (chats, lambda: _due(rows, held)),
     ]  # fmt: skip
+    found = [need for permissions, look in kinds if user.has_perms(permissions) for need in look()]
     return sorted(found, key=lambda need: ("bad", "warn", "wait").index(need.tone))
 
 

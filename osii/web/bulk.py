@@ -50,8 +50,13 @@ class Action:
     danger: bool = False
     counts: Callable[[Sequence[Key]], str] = lambda _: ""
 
+    @property
+    def one_of(self) -> tuple[str, ...]:
+        """One of these is needed."""
+        return (self.permission,)
+
     def allowed(self, user: User) -> bool:
-        return user.has_perm(self.permission)
+        return any(user.has_perm(one) for one in self.one_of)
 
 
 def print_of(keys: Sequence[Key]) -> str:
@@ -85,16 +90,17 @@ class Bulk:
     filterset: Callable[[QueryDict], ListFilter] | None = None
     field: str = "pick"
     key: Callable[[str], Key | None] = _uuid
-    all_keys: Callable[[QueryDict, int], list[Key]] | None = None
+    all_keys: Callable[[QueryDict, User, int], list[Key]] | None = None
+    seen: Callable[[User, Key], bool] = lambda *_: True
 
-    def keys(self, data: QueryDict) -> list[Key]:
-        """The keys that a form chose, one more than ``most`` where there are more."""
+    def keys(self, data: QueryDict, user: User) -> list[Key]:
+        """The keys that a form chose and the account may see, one more than ``most`` where there are more."""
         if not data.get(EVERYTHING):
             found = (self.key(one) for one in dict.fromkeys(data.getlist(self.field)))
-            return [one for one in found if one is not None][: self.most + 1]
+            return [one for one in found if one is not None and self.seen(user, one)][: self.most + 1]
         query = QueryDict(data.get(FILTERS, ""))
         if self.all_keys:
-            return self.all_keys(query, self.most + 1)
+            return self.all_keys(query, user, self.most + 1)
         return _filtered(self.filterset, query, self.most + 1) if self.filterset else []
 
     def action(self, name: str) -> Action | None:

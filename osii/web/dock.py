@@ -5,18 +5,21 @@ A fixed number of queries, whatever there is. A steer's preparation is in it fro
 
 import hashlib
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from datetime import timedelta
 from typing import Any
 
+from django.contrib.auth.models import User
 from django.db.models import Count, Q, QuerySet
 from django.urls import reverse
 from django.utils import timezone
 
 from coverage.queueing import CHATS, LIBRARY, STEERS
 from graphctx.models import Steer
+from osii.permissions import SEE_CHATS
 
+from . import activity_list
 from .activity_list import CHAT, IMPORT, PROCESSING, Row, newest, querysets
 from .live import queue_workers
 
@@ -26,6 +29,7 @@ MANY = 100
 STEER = "steer"
 STEER_HOURS = 24
 """So long a steer is awaited that no turn has taken, and one that failed is shown."""
+SEEN_WITH = (SEE_CHATS, *activity_list.SEEN_WITH)
 QUEUES = {CHAT: CHATS, IMPORT: LIBRARY, PROCESSING: LIBRARY, STEER: STEERS}
 
 
@@ -52,10 +56,16 @@ class Dock:
         return hashlib.blake2b("\n".join(seen).encode(), digest_size=8).hexdigest()
 
 
-def read_dock() -> Dock:
-    kinds = querysets("progress")
+def kinds_of(user: User) -> frozenset[str]:
+    """What of it the account may see."""
+    return activity_list.kinds_of(user) | ({STEER} if user.has_perm(SEE_CHATS) else set())
+
+
+def read_dock(seen: Collection[str] = frozenset(QUEUES)) -> Dock:
+    """Of the kinds that may be ``seen``."""
+    kinds = querysets("progress", seen)
     counts = {kind: _by_status(rows) for kind, rows in kinds.items()}
-    steers = _steers()
+    steers = _steers() if STEER in seen else Steer.objects.none()
     counts[STEER] = _by_status(steers)
     rows = [*_steer_rows(steers), *newest(kinds, SHOWN)]
     rows.sort(key=lambda row: row.at, reverse=True)
@@ -65,7 +75,7 @@ def read_dock() -> Dock:
     return Dock(
         running=running,
         queued=sum(found.total() for found in counts.values()) - running,
-        failed=sum(rows.order_by().values("pk")[:MANY].count() for rows in querysets("attention").values()),
+        failed=sum(rows.order_by().values("pk")[:MANY].count() for rows in querysets("attention", seen).values()),
         failed_steers=failed_steers,
         rows=rows[:SHOWN],
         more=sum(found.total() for found in counts.values()) + failed_steers - len(rows[:SHOWN]),

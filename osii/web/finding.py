@@ -4,7 +4,7 @@ A fixed number of queries. Each is answered from an index of its own (trigrams o
 """
 
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 from urllib.parse import urlencode
@@ -18,6 +18,7 @@ from extraction.models import Document, Run
 from graphctx.models import Proposition
 from osii import propositions
 from osii.models import ChatImport, ProcessingRun
+from osii.permissions import IMPORT, SEE_CHATS, SEE_DOCUMENTS, SEE_PROCESSING, SEE_PROPOSITIONS, SEE_RUNS
 
 from . import activity_list
 from .documents.listing import named
@@ -42,17 +43,23 @@ class Things:
     more: str = ""
 
 
-def find(q: str, learner: Learner | None = None, *, imports: bool = True) -> list[Things]:
+def find(q: str, learner: Learner | None = None, may: Callable[[str], bool] = lambda _: True) -> list[Things]:
     """What has ``q`` in its title, name or text, or an id that begins with it; of a learner, if one is given.
 
-    ``imports``: whether imports of chats may be shown.
+    ``may`` tells of a permission whether it is held: what may not be seen is not looked for.
     """
     q = q.strip()
     if not q or len(q) > LONGEST:
         return []
     ids = id_range(q)
-    found = [_chats(q, ids, learner), _propositions(q, ids, learner), _documents(q, learner)]
-    return [*found, _runs(q, ids, learner, imports=imports)]
+    found = []
+    if may(SEE_CHATS):
+        found.append(_chats(q, ids, learner))
+    if may(SEE_PROPOSITIONS):
+        found.append(_propositions(q, ids, learner))
+    if may(SEE_DOCUMENTS):
+        found.append(_documents(q, learner))
+    return [*found, _runs(q, ids, learner, may)]
 
 
 def id_range(text: str) -> tuple[UUID, UUID] | None:
@@ -101,14 +108,16 @@ def _documents(q: str, learner: Learner | None) -> Things:
     return _things("Documents", "file-earmark-text", "document_found", rows, "documents", q, learner)
 
 
-def _runs(q: str, ids: tuple[UUID, UUID] | None, learner: Learner | None, *, imports: bool) -> Things:
-    chats = list(_chats_with(q, ids, learner).values_list("pk", flat=True)[:CHATS_OF_RUNS])
-    of_chats = Q(chat__in=chats) | _by_id(ids) & _of(learner, "chat__learner")
-    kinds: dict[str, QuerySet[Any]] = {
-        activity_list.CHAT: Run.objects.filter(of_chats),
-        activity_list.PROCESSING: ProcessingRun.objects.filter(activity_list.titled(q) | _by_id(ids), _of(learner)),
-    }
-    if imports:
+def _runs(q: str, ids: tuple[UUID, UUID] | None, learner: Learner | None, may: Callable[[str], bool]) -> Things:
+    kinds: dict[str, QuerySet[Any]] = {}
+    if may(SEE_CHATS) and may(SEE_RUNS):
+        chats = list(_chats_with(q, ids, learner).values_list("pk", flat=True)[:CHATS_OF_RUNS])
+        of_chats = Q(chat__in=chats) | _by_id(ids) & _of(learner, "chat__learner")
+        kinds[activity_list.CHAT] = Run.objects.filter(of_chats)
+    if may(SEE_PROCESSING):
+        named_so = activity_list.titled(q) | _by_id(ids)
+        kinds[activity_list.PROCESSING] = ProcessingRun.objects.filter(named_so, _of(learner))
+    if may(IMPORT):
         name = {"learner": learner.name} if learner else {}
         kinds[activity_list.IMPORT] = ChatImport.objects.alias(names=NAMES).filter(
             Q(names__icontains=q) | _by_id(ids), **name

@@ -14,10 +14,11 @@ from django.urls import reverse
 from coverage.models import Chat, Learner
 from extraction.models import Candidate, Resolution, ReviewSetting
 from graphctx.models import Proposition
+from osii.permissions import REVIEW
 
 from .statuses import status_of
 
-PERMISSION = "extraction.review_candidate"
+PERMISSION = REVIEW
 
 SHOWN_IN_NAVIGATION = 99
 FOUND_MOST = 20

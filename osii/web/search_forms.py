@@ -14,16 +14,27 @@ from .documents.listing import TYPES, mimes
 from .filters import FilterForm, learners
 
 
-class SearchForm(FilterForm):
+class NameForm(FilterForm):
+    """Where documents may not be seen: what is left are things by their titles and ids."""
+
     q = forms.CharField(
         required=False, max_length=MAX_CHARACTERS, label="Look for", widget=forms.TextInput(attrs={"type": "search"})
     )
+    learner = forms.ModelChoiceField(learners(), required=False, empty_label="any")
+
+    def clean_q(self) -> str:
+        return _storable(self.cleaned_data["q"])
+
+    def of_documents(self) -> bool:
+        return False
+
+
+class SearchForm(NameForm):
     mode = forms.ChoiceField(
         required=False,
         label="By",
         choices=[("", "both"), (LEXICAL, "words"), (SEMANTIC, "meaning")],
     )
-    learner = forms.ModelChoiceField(learners(), required=False, empty_label="any")
     collection = forms.ModelChoiceField(Collection.objects.order_by(Lower("name")), required=False, empty_label="any")
     type = forms.ChoiceField(
         required=False, choices=[("", "any"), *((name, shown) for name, (shown, _) in TYPES.items())]
@@ -39,9 +50,6 @@ class SearchForm(FilterForm):
     )
 
     field_order = ("q", "mode", "learner", "collection", "type", "folder", "top", "document")
-
-    def clean_q(self) -> str:
-        return _storable(self.cleaned_data["q"])
 
     def clean_folder(self) -> str:
         return _storable(self.cleaned_data["folder"])

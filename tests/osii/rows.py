@@ -21,11 +21,21 @@ from extraction.models import (
     Run,
 )
 from graphctx.models import Instance, Proposition
+from osii import groups
 from tests import factories
 
 
 def staff_user(*permissions: str, username: str = "staff") -> User:
-    """A staff account with these permissions (codenames)."""
+    """A staff account that sees what a viewer sees, and has these permissions (codenames) beside."""
+    user = account(*permissions, username=username)
+    secret = [name.partition(".")[2] for name in groups.SECRET]
+    seen = Permission.objects.filter(content_type__app_label__in=groups.APPS, codename__startswith="view_")
+    user.user_permissions.add(*seen.exclude(codename__in=secret))
+    return user
+
+
+def account(*permissions: str, username: str = "staff") -> User:
+    """A staff account with these permissions (codenames) alone."""
     user = User.objects.create_user(username, password="pw", is_staff=True)
     user.user_permissions.set(Permission.objects.filter(codename__in=permissions))
     return user

@@ -4,6 +4,9 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
+from django.apps import apps
+from django.contrib.auth.models import Group, User
+from django.db import IntegrityError, transaction
 from django.test import Client
 from django.urls import reverse
 
@@ -11,7 +14,7 @@ from coverage.models import Chat, Learner, Message
 from coverage.services import get_or_create_learner
 from extraction.models import Document, Run
 from graphctx.models import Instance, Proposition
-from osii import tokens
+from osii import groups, tokens
 from osii.api import schemas
 from osii.api.routes import api
 from osii.models import ApiToken
@@ -213,6 +216,75 @@ def test_the_answer_is_what_the_description_says(route: tuple, rq_connection: ob
     described = getattr(schemas, content["$ref"].rpartition("/")[2])
     body = call(learner_caller("Ada"), route).body
     assert described.model_validate(body).model_dump(mode="json", exclude_unset=True) == body
+
+
+VIEWERS = {
+    *(("GET", f"/chats/{{chat_id}}{rest}") for rest in ("", "/coverage", "/context")),
+    ("POST", "/context"), ("GET", "/propositions"), ("GET", "/propositions/{proposition_id}"),
+    ("POST", "/search"), ("POST", "/resolve"), ("POST", "/resolve/documents"),
+    *(("GET", f"/runs{rest}") for rest in ("", "/{run_id}", "/{run_id}/items")),
+    ("GET", "/objects"), ("GET", "/objects/{file_id}"),
+    *(
+        ("GET", f"/objects/{{file_id}}/{rest}")
+        for rest in ("manifest", "texts", "syntheses", "source", "extractions")
+    ),
+    ("GET", f"{VERSION}/artifacts"), ("GET", f"{VERSION}/artifacts/{{name}}"),
+}  # fmt: skip
+REVIEWERS = {
+    ("PUT", "/chats/{chat_id}/settings"),
+    *(("POST", f"/propositions/{{proposition_id}}/{act}") for act in ("forget", "restore")),
+}
+LIBRARIANS = {
+    ("POST", "/chats"), ("PUT", "/chats/{chat_id}/messages"), ("POST", "/runs"), ("POST", f"{VERSION}/primary"),
+    ("POST", "/objects/{file_id}/extractions"),
+    *(("POST", f"/chats/{{chat_id}}/{act}") for act in ("finish", "extract", "abort", "turn", "steer/ack")),
+    *(("POST", f"/runs/{{run_id}}/{act}") for act in ("pause", "resume", "cancel", "retry")),
+}  # fmt: skip
+EVERYTHING = {(method, path.partition("?")[0]) for method, path, *_ in ROUTES + CLOSED}
+MAY = {
+    "nobody": set(),
+    groups.VIEWER: VIEWERS,
+    groups.REVIEWER: VIEWERS | REVIEWERS,
+    groups.LIBRARIAN: VIEWERS | REVIEWERS | LIBRARIANS,
+    groups.ADMINISTRATOR: EVERYTHING,
+}
+
+
+@pytest.mark.parametrize("group", MAY)
+def test_a_token_of_an_account_may_what_its_group_may(group: str, rq_connection: object) -> None:
+    groups.create(apps, apps)  # a test with real transactions empties these tables
+    account = User.objects.create_user("ines", is_staff=True)
+    account.groups.set(Group.objects.filter(name=group))
+    caller = Caller(tokens.issue(account=account)[1])
+    open_to_it, broken = set(), {}
+    for route in ROUTES + CLOSED:
+        status, body = call(caller, route)
+        if status != 403:
+            open_to_it.add((route[0], route[1].partition("?")[0]))
+        elif "for the account ines" not in body["detail"]:
+            broken[route[:2]] = body
+        if status == 500:
+            broken[route[:2]] = body
+    assert open_to_it == MAY[group]
+    assert broken == {}
+
+
+def test_a_token_ends_with_its_account() -> None:
+    account = User.objects.create_user("ines", is_staff=True, is_superuser=True)
+    row, token = tokens.issue(account=account)
+    assert Caller(token).get("/propositions").status == 200
+    for change in ({"is_active": False}, {"is_active": True, "is_staff": False}):
+        User.objects.update(**change)
+        status, problem = Caller(token).get("/propositions")
+        assert (status, "account that the token acts for is closed" in problem["detail"]) == (401, True)
+    User.objects.update(is_staff=True)
+    with pytest.raises(IntegrityError, match="api_token_staff_acts_for_somebody"), transaction.atomic():
+        ApiToken.objects.update(account=None)
+    User.objects.all().delete()
+    row.refresh_from_db()
+    assert (row.account, row.unlimited) == (None, False)
+    status, problem = Caller(token).get("/propositions")
+    assert (status, problem["detail"]) == (401, "The token was revoked.")
 
 
 def test_a_learner_sees_its_own_lists_only() -> None:

@@ -136,8 +136,22 @@ def test_the_command_prints_json() -> None:
         "name": "",
         "learner": None,
         "staff": True,
+        "account": None,
         "expires_at": None,
     }
+
+
+def test_the_command_makes_a_token_that_acts_for_an_account() -> None:
+    User.objects.create_user("ines", is_staff=True)
+    made = json.loads(run("--staff", "--account", "ines", "--json"))
+    row = tokens.authenticate(made["token"])
+    assert (made["account"], row.account.username, row.unlimited, row.scope) == (
+        "ines",
+        "ines",
+        False,
+        "staff, as ines",
+    )
+    assert Caller(made["token"]).get("/propositions").status == 403
 
 
 @pytest.mark.parametrize(
@@ -151,6 +165,8 @@ def test_the_command_prints_json() -> None:
         (["--learner", "x" * 201], "--learner: 201 characters"),
         (["--learner", "a\x00b"], "--learner: NUL"),
         (["--staff", "--name", "a\ud800"], "--name: lone surrogate"),
+        (["--staff", "--account", "nobody"], "--account: there is no active staff account 'nobody'"),
+        (["--learner", "Ada", "--account", "nobody"], "--account: only a token with --staff"),
     ],
 )
 def test_the_command_refuses(arguments: list[str], words: str) -> None:

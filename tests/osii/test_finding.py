@@ -8,6 +8,7 @@ from django.urls import reverse
 
 from coverage.services import get_or_create_learner
 from osii.models import ChatImport
+from osii.permissions import IMPORT, SEE_CHATS, SEE_DOCUMENTS, SEE_PROPOSITIONS
 from osii.web import finding
 from tests.osii import rows
 from tests.osii.library import rows as library
@@ -38,8 +39,15 @@ def make(word: str, number: int = 1) -> None:
 def test_every_kind_is_found_by_a_part_of_its_title() -> None:
     make("Zebrafish")
     assert found("ZEBRA") == {"Chats": 1, "Propositions": 1, "Documents": 1, "Runs": 2}
-    assert found("ZEBRA", imports=False) == {"Chats": 1, "Propositions": 1, "Documents": 1, "Runs": 1}
+    assert found("ZEBRA", may=lambda permission: permission != IMPORT) == {
+        "Chats": 1,
+        "Propositions": 1,
+        "Documents": 1,
+        "Runs": 1,
+    }
     assert found("zebu") == found(" ") == found("z" * 201) == {}
+    for permission, kind in ((SEE_CHATS, "Chats"), (SEE_PROPOSITIONS, "Propositions"), (SEE_DOCUMENTS, "Documents")):
+        assert found("ZEBRA", may=permission.__eq__) == {kind: 1}
     assert found("%") == found("_") == found("name") == found("size") == {}
 
 

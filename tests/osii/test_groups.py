@@ -1,4 +1,4 @@
-"""The groups of staff accounts, and that each action of the dashboard asks for what a viewer has not."""
+"""The groups of staff accounts, and what each of them gets to, over all routes of the dashboard."""
 
 import re
 from itertools import pairwise
@@ -15,7 +15,8 @@ from coverage.ids import new_id
 from osii import groups
 from osii.models import ChatImport, Collection
 from osii.web import urls
-from tests.osii import rows
+from osii.web.access import needs_of, staff_page
+from tests.osii import review_rows, rows
 from tests.osii.library import rows as library_rows
 
 pytestmark = pytest.mark.django_db
@@ -35,7 +36,7 @@ def members() -> dict[str, set[str]]:
 
 def in_group(name: str) -> Client:
     user = User.objects.create_user(name, is_staff=True)
-    user.groups.add(Group.objects.get(name=name))
+    user.groups.set(Group.objects.filter(name=name))
     client = Client()
     client.force_login(user)
     return client
@@ -78,8 +79,8 @@ def test_every_permission_that_is_named_exists(members):
 def arguments() -> dict[str, object]:
     """Something that is there for each kind of argument a route takes."""
     chat = rows.chat()
-    batch = rows.batch(chat)
-    candidate = rows.candidate(batch)
+    batch = review_rows.read(chat)
+    candidate = review_rows.staged(batch, "Ice floats.")
     proposition = rows.proposition()
     return {
         "chat_id": chat.pk,
@@ -98,16 +99,119 @@ def arguments() -> dict[str, object]:
     }
 
 
-def test_a_viewer_sees_every_page_and_changes_nothing(members, arguments, rq_connection):
-    viewer = in_group(groups.VIEWER)
-    for route in urls.urlpatterns:
-        if route.name in FOR_EVERYBODY:
-            continue
-        given = arguments | ({"name": "chats", "action": "rest"} if route.name == "bulk" else {})
-        wanted = {name: given[name] for name in route.pattern.converters}
-        bulk = {"action": "add", "collection": arguments["collection_id"], "ids": arguments["file_id"]}
-        answer = viewer.post(reverse(route.name, kwargs=wanted), bulk)
-        refused = {403, 405} | ({404} if "upload_id" in wanted else set())
-        assert answer.status_code in refused, (route.name, answer.status_code)
-    for page in ("home", "chats", "propositions", "documents", "activity", "graph", "collections"):
-        assert viewer.get(reverse(page)).status_code == 200, page
+REVIEWERS = {
+    "review", "review-candidate", "review-decide", "review-undo", "proposition-forget", "proposition-restore",
+    "chat-steer", "graph-budget",
+}  # fmt: skip
+LIBRARIANS = {
+    "chat-extract", "chat-abort", "batch-retry", "batch-split", "bulk",
+    "talk-begin", "talk-say", "talk-answer", "talk-reply",
+    "intake", "intake-upload", "intake-uploaded", "intake-preview", "intake-confirm", "intake-process-start",
+    "imports", "import-create", "import", "import-live", "import-cancel", "import-repeat", "import-extract",
+    "documents-bulk", "document-promote", "document-rollback", "processing-action",
+    "collection-create", "collection-rename", "collection-delete",
+}  # fmt: skip
+ADMINISTRATORS = {"chat-reread", "chat-purge", "document-remove", "document-clean-up"}
+"""The routes that the group is the first to have; a viewer has all others."""
+SUPERUSERS = {"styleguide"}
+ROUTES = {route.name: route for route in urls.urlpatterns if route.name not in FOR_EVERYBODY}
+REFUSED = {
+    "nobody": set(ROUTES) - {"home"},
+    groups.VIEWER: REVIEWERS | LIBRARIANS | ADMINISTRATORS | SUPERUSERS,
+    groups.REVIEWER: LIBRARIANS | ADMINISTRATORS | SUPERUSERS,
+    groups.LIBRARIAN: ADMINISTRATORS | SUPERUSERS,
+    groups.ADMINISTRATOR: SUPERUSERS,
+}
+
+
+def test_every_route_names_what_it_needs(members):
+    lacking = {name for name in ROUTES if not needs_of(name).every + needs_of(name).one_of}
+    assert lacking == set()
+    asked = {one for name in ROUTES for one in needs_of(name).every + needs_of(name).one_of}
+    assert asked <= members[groups.ADMINISTRATOR]
+    with pytest.raises(TypeError, match="names the permissions"):
+        staff_page(lambda request: None)
+    with pytest.raises(TypeError, match="names the permissions"):
+        staff_page()
+
+
+DECIDED_WITHIN = {"bulk", "documents-bulk", "home", "styleguide"}
+"""Routes whose needs hang on what the form asks for, or on more than permissions; Home welcomes whoever may see nothing yet."""
+
+
+@pytest.mark.parametrize("group", REFUSED)
+def test_each_group_holds_what_its_routes_need_and_no_more(members, group):
+    in_group(group)
+    user = User.objects.get()
+    closed = {name for name in ROUTES if not needs_of(name).allow(user)}
+    assert closed - DECIDED_WITHIN == REFUSED[group] - DECIDED_WITHIN
+
+
+def test_a_viewer_gets_to_its_routes_and_no_further(members, arguments, rq_connection):
+    client = in_group(groups.VIEWER)
+    found = {name: asked(client, name, arguments) for name in ROUTES}
+    assert {name for name, status in found.items() if status == 403} == REFUSED[groups.VIEWER]
+    assert {name: status for name, status in found.items() if status >= 500} == {}
+
+
+def asked(client: Client, name: str, arguments: dict[str, object]) -> int:
+    """The status with which the route answers: to a look, or where there is nothing to look at, to a form."""
+    given = arguments | ({"name": "chats", "action": "rest"} if name == "bulk" else {})
+    url = reverse(name, kwargs={one: given[one] for one in ROUTES[name].pattern.converters})
+    status = client.get(url).status_code
+    if status != 405:
+        return status
+    form = {"action": "add", "collection": arguments["collection_id"], "document": arguments["file_id"]}
+    return client.post(url, form).status_code
+
+
+def test_an_account_in_no_group_is_told_which_there_are_and_whom_to_ask(members, rq_connection):
+    User.objects.create_superuser("grace")
+    client = in_group("nobody")
+    home = client.get(reverse("home")).text
+    assert "Your account is in no group yet" in home
+    assert all(f"<dt>{name}</dt>" in home for name in groups.ORDER)
+    assert "<bdi>grace</bdi>" in home
+    for absent in ('class="nav-item-link" href="/chats/"', 'id="dock"', 'id="find-everything"', 'href="/admin/"'):
+        assert absent not in home
+    assert client.get(reverse("dock"), headers={"HX-Request": "true"}).status_code == 286
+    assert {client.get(reverse(name)).status_code for name in ("chats", "documents", "activity", "search")} == {403}
+
+
+def test_what_is_refused_says_what_is_needed_and_who_holds_it(members):
+    User.objects.create_superuser("grace")
+    refused = in_group(groups.VIEWER).get(reverse("review"))
+    assert refused.status_code == 403
+    shown = " ".join(re.sub(r"<[^>]+>", " ", re.sub("</?bdi>", "", refused.text)).split())
+    for said in (
+        "This needs the permission extraction.review_candidate.",
+        "Can decide what becomes of candidates extraction.review_candidate",
+        "Held by the groups reviewer, librarian, administrator",
+        "Your groups viewer",
+        "Ask a superuser of this installation (grace) to put your account into one of these groups",
+    ):
+        assert said in shown
+    Group.objects.exclude(name=groups.VIEWER).delete()
+    alone = Client()
+    alone.force_login(User.objects.get(username=groups.VIEWER))
+    assert "no group: superusers only" in alone.get(reverse("review")).text
+
+
+def test_home_search_and_navigation_hold_what_the_account_may_see(arguments, rq_connection):
+    rows.run(rows.chat(title="Lamps"), "failed")
+    rows.document("lamps.md", 7)
+    client = Client()
+    client.force_login(rows.account("view_document"))
+    home = client.get(reverse("home")).text
+    assert re.findall(r'class="nav-item-link" href="([^"]+)"', home)[:3] == ["/", "/documents/", "/admin/"]
+    assert f'href="{reverse("documents")}"' in home
+    for absent in ("Lamps", "Latest runs", "All chats", reverse("chats"), reverse("propositions"), 'id="dock"'):
+        assert absent not in home
+    found = client.get(reverse("search"), {"q": "lamps"}).text
+    assert "lamps.md" in found
+    assert "Lamps</a>" not in found
+    client.force_login(rows.account("view_chat", username="reader"))
+    found = client.get(reverse("search"), {"q": "lamps", "mode": "semantic", "type": "pdf"}).text
+    assert "Lamps</a>" in found
+    assert "lamps.md" not in found
+    assert "passage" not in found

@@ -28,7 +28,7 @@ def redis_of_this_test(rq_connection) -> None:
 
 @pytest.fixture
 def staff(client: Client) -> Client:
-    client.force_login(User.objects.create_user("staff", password="pw", is_staff=True))
+    client.force_login(rows.staff_user())
     return client
 
 

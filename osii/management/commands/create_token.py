@@ -2,6 +2,7 @@
 
 from typing import Any
 
+from django.contrib.auth.models import User
 from django.core.management.base import CommandParser
 
 from coverage.models import Learner
@@ -19,6 +20,11 @@ class Command(OsiiCommand):
         scope.add_argument("--learner", metavar="NAME", help="opens this learner's chats and knowledge, nothing else")
         scope.add_argument("--staff", action="store_true", help="opens those of all learners")
         parser.add_argument(
+            "--account",
+            metavar="NAME",
+            help="with --staff: may only what this staff account may (without it: everything)",
+        )
+        parser.add_argument(
             "--days",
             type=int,
             default=tokens.DEFAULT_DAYS,
@@ -28,10 +34,11 @@ class Command(OsiiCommand):
         parser.add_argument("--name", default="", metavar="LABEL", help="where it is used, so that it can be found")
 
     def run(self, **options: Any) -> None:
+        account = self._account(options["account"], options["staff"]) if options["account"] is not None else None
         learner = None if options["staff"] else self._learner(options["learner"])
         label = self._storable(options["name"].strip(), "--name")
         try:
-            row, token = tokens.issue(learner=learner, name=label, days=options["days"])
+            row, token = tokens.issue(learner=learner, account=account, name=label, days=options["days"])
         except ValueError as error:
             self.fail(f"--days: {error}")
         data = {
@@ -41,10 +48,20 @@ class Command(OsiiCommand):
             "name": row.name,
             "learner": learner and learner.name,
             "staff": row.staff,
+            "account": account and account.get_username(),
             "expires_at": row.expires_at,
         }
         self.note(f"The token for {row.scope}; it cannot be shown again:")
         self.result(data, lambda shown: shown["token"])
+
+    def _account(self, name: str, staff: bool) -> User:  # noqa: FBT001 - an option of the command line
+        if not staff:
+            self.fail("--account: only a token with --staff acts for an account")
+        found = User.objects.filter(username=self._storable(name.strip(), "--account"), is_staff=True, is_active=True)
+        account = found.first()
+        if account is None:
+            self.fail(f"--account: there is no active staff account {name.strip()!r}; make it in the admin first")
+        return account
 
     def _learner(self, name: str) -> Learner:
         name = self._storable(name.strip(), "--learner")

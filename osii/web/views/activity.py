@@ -15,18 +15,20 @@ from osii.web.bulk import offer
 
 
 @require_safe
-@staff_page
+@staff_page(one_of=activity_list.SEEN_WITH)
 def activity(request: PageRequest) -> HttpResponse:
     """The page, or for htmx only what changes while something is active."""
     view = request.GET.get("view", "all")
     if view not in activity_list.VIEWS:
         view = "all"
     chosen = activity_list.ActivityFilter(request.GET, ProcessingRun.objects.none())
-    page = activity_list.listed(view, request.GET.get("page"), chosen)
-    counts = activity_list.counts()
+    seen = activity_list.kinds_of(request.user)
+    page = activity_list.listed(view, request.GET.get("page"), chosen, seen)
+    counts = activity_list.counts(seen)
     shown = {name: request.GET[name] for name in ("view", "page", "kind", "sort") if request.GET.get(name)}
     context = {
         "activity": read_activity(),
+        "sees_chats": activity_list.CHAT in seen,
         "view": view,
         "views": [(name, label, counts[name]) for name, label in activity_list.VIEWS.items()],
         "page": page,

@@ -12,6 +12,7 @@ from extraction.models import Batch
 from extraction.prompts import prompts_in_force
 from extraction.selectors import batch_history
 from extraction.spending import total_use, with_batch_costs
+from osii.permissions import SEE_BATCHES, SEE_CHATS
 from osii.web import selectors
 from osii.web.access import PageRequest, get_batch, get_chat, staff_action, staff_page
 from osii.web.chat_list import BatchFilter
@@ -20,7 +21,7 @@ from osii.web.paging import page_of
 
 
 @require_safe
-@staff_page
+@staff_page(SEE_BATCHES, SEE_CHATS)
 def chat_batches(request: PageRequest, chat_id: UUID) -> HttpResponse:
     row = get_chat(chat_id)
     chosen = BatchFilter(request.GET, batch_history(row.pk))
@@ -31,7 +32,7 @@ def chat_batches(request: PageRequest, chat_id: UUID) -> HttpResponse:
 
 
 @require_safe
-@staff_page
+@staff_page(SEE_BATCHES)
 def batch(request: PageRequest, batch_id: UUID) -> HttpResponse:
     row = get_batch(batch_id)
     candidates = list(selectors.batch_candidates(row))

@@ -1,7 +1,6 @@
 """One address for the bulk actions of all lists: it says what would happen, and does it when that is confirmed."""
 
 from django.contrib import messages
-from django.core.exceptions import PermissionDenied
 from django.http import Http404, HttpResponse
 from django.shortcuts import redirect, render
 from django.urls import reverse
@@ -10,24 +9,29 @@ from django.views.decorators.http import require_POST
 from coverage.view import MalformedParts, check_storable
 from coverage.words import counted
 from osii.ops import audit
-from osii.web.access import PageRequest, staff_page
+from osii.permissions import Lacking
+from osii.web.access import PageRequest, needs_of, staff_page
 from osii.web.bulk import EVERYTHING, FILTERS, NAMED, Action, Bulk, Doer, print_of
 from osii.web.bulk_actions import LISTS
 
 REASON_CHARACTERS = 500
 
 
+PERMISSIONS = sorted({one.permission for rows in LISTS.values() for one in rows.actions if one.permission})
+
+
 @require_POST
-@staff_page
+@staff_page(one_of=PERMISSIONS)
 def bulk(request: PageRequest, name: str, action: str) -> HttpResponse:
     """The page that names the effect; with ``confirmed``, the action, if the same rows are chosen as that page was about."""
     rows = LISTS.get(name)
     chosen = rows.action(action) if rows is not None else None
     if rows is None or chosen is None:
         raise Http404
+    needs_of(rows.name).require(request.user)
     if not chosen.allowed(request.user):
-        raise PermissionDenied(f"This needs the permission {chosen.permission or 'to change what is chosen'}.")
-    keys = rows.keys(request.POST)
+        raise Lacking(chosen.one_of, any_of_them=True)
+    keys = rows.keys(request.POST, request.user)
     if not keys:
         messages.error(request, f"No {rows.nouns[0]} is chosen: tick some, or all that the filters let through.")
         return _back(request, rows)

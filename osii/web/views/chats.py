@@ -16,6 +16,7 @@ from extraction.models import Run
 from extraction.selectors import coverage_of_chats
 from graphctx import steers
 from graphctx.models import Steer
+from osii.permissions import SEE_CHATS
 from osii.web import readers, selectors
 from osii.web.access import PageRequest, get_chat, staff_action, staff_page
 from osii.web.bulk import offer
@@ -30,7 +31,7 @@ from osii.web.transcript import blocks
 
 
 @require_safe
-@staff_page
+@staff_page(SEE_CHATS)
 def chats(request: PageRequest) -> HttpResponse:
     rows, missing = summaries.listed()
     chosen = ChatFilter(request.GET, rows)
@@ -41,7 +42,7 @@ def chats(request: PageRequest) -> HttpResponse:
 
 
 @require_safe
-@staff_page
+@staff_page(SEE_CHATS)
 def chat(request: PageRequest, chat_id: UUID) -> HttpResponse:
     row = get_chat(chat_id)
     state = read_state(row)
@@ -78,7 +79,7 @@ def _transcript(chat_id: UUID, page: Page) -> list[dict[str, Any]]:
 
 
 @require_safe
-@staff_page
+@staff_page(SEE_CHATS)
 def chat_live(request: PageRequest, chat_id: UUID) -> HttpResponse:
     """The state's fragments for htmx; 204 while nothing changed since ``seen``. Without htmx: the page itself."""
     row = get_chat(chat_id)

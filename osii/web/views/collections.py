@@ -9,6 +9,7 @@ from django.urls import reverse
 from django.views.decorators.http import require_POST, require_safe
 
 from osii.models import Collection
+from osii.permissions import SEE_COLLECTIONS
 from osii.web.access import PageRequest, staff_action, staff_page
 from osii.web.documents import membership
 from osii.web.documents.listing import CollectionFilter, collections_with_counts
@@ -20,7 +21,7 @@ ADD, CHANGE, DELETE = "osii.add_collection", "osii.change_collection", "osii.del
 
 
 @require_safe
-@staff_page
+@staff_page(SEE_COLLECTIONS)
 def collections(request: PageRequest) -> HttpResponse:
     return _page(request, CollectionForm())
 
@@ -42,7 +43,7 @@ def _page(request: PageRequest, form: CollectionForm, status: int = 200) -> Http
 
 
 @require_POST
-@staff_action(ADD)
+@staff_action(ADD, SEE_COLLECTIONS)
 def collection_create(request: PageRequest) -> HttpResponse:
     form = CollectionForm(request.POST)
     if form.is_valid():

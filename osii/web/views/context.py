@@ -6,13 +6,14 @@ from django.views.decorators.http import require_safe
 
 from coverage.models import GRAPH_CONTEXT_DEFAULT, Learner
 from graphctx.embedding import EmbeddingError
+from osii.permissions import SEE_PROPOSITIONS
 from osii.web.access import PageRequest, staff_page
 from osii.web.context_forms import ContextForm
 from osii.web.explain import explain
 
 
 @require_safe
-@staff_page
+@staff_page(SEE_PROPOSITIONS)
 def context(request: PageRequest) -> HttpResponse:
     """Nothing is recorded: the page may be opened as often as one likes."""
     asked = "topic" in request.GET

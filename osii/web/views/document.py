@@ -15,13 +15,13 @@ from extraction.documents.errors import DocumentError
 from extraction.documents.selectors import replaced
 from extraction.documents.services import promote, rollback
 from extraction.models import Document, DocumentSource, ExtractionVersion
+from osii.permissions import PROCESS, SEE_DOCUMENTS, SEE_PROPOSITIONS
 from osii.web.access import PageRequest, get_document, staff_action, staff_page
 from osii.web.documents import extractions, lineage, outputs, propositions, source, text
 from osii.web.documents.extractions import PROMOTE
 from osii.web.forms import PromoteForm, RollbackForm
 from osii.web.views.removal import CLEAN_UP, REMOVE
 
-PROCESS = "osii.add_processingrun"
 SOURCES_SHOWN = 20
 
 TABS = {
@@ -32,20 +32,25 @@ TABS = {
     "propositions": ("Propositions", "lightbulb"),
     "lineage": ("Lineage", "diagram-3"),
 }
+TAB_NEEDS = {"propositions": SEE_PROPOSITIONS}
+"""What a tab needs beside the page."""
 
 
 @require_safe
-@staff_page
+@staff_page(SEE_DOCUMENTS)
 def document(request: PageRequest, file_id: str) -> HttpResponse:
     """The tab that the URL names; a tab that there is not shows the text."""
     row = get_document(file_id)
     tab = request.GET.get("tab", "text")
-    if tab not in TABS:
+    tabs = {
+        name: shown for name, shown in TABS.items() if name not in TAB_NEEDS or request.user.has_perm(TAB_NEEDS[name])
+    }
+    if tab not in tabs:
         tab = "text"
     context = {
         "document": row,
         "tab": tab,
-        "tabs": [(name, *shown) for name, shown in TABS.items()],
+        "tabs": [(name, *shown) for name, shown in tabs.items()],
         "sources": row.sources.select_related("replaces")[:SOURCES_SHOWN],
         "collections": row.collections.all(),
         "replaced_by": _later(row),
@@ -87,14 +92,14 @@ CONTEXTS: dict[str, Callable[[PageRequest, Document], dict[str, Any]]] = {
 
 
 @require_safe
-@staff_page
+@staff_page(SEE_DOCUMENTS)
 def document_source(request: PageRequest, file_id: str) -> HttpResponseBase:
     """The bytes as they are: to be looked at, or with ``?download=1`` to be kept."""
     return source.answer(get_document(file_id), download="download" in request.GET)
 
 
 @require_safe
-@staff_page
+@staff_page(SEE_DOCUMENTS)
 def document_artifact(request: PageRequest, file_id: str, extraction_id: str, name: str) -> HttpResponseBase:
     """A table or an image that an extractor kept beside the text, as a file."""
     return source.artifact(get_document(file_id), extraction_id, name)

@@ -3,7 +3,6 @@
 from urllib.parse import urlencode
 
 from django.contrib import messages
-from django.core.exceptions import PermissionDenied
 from django.http import HttpResponse
 from django.shortcuts import redirect
 from django.urls import reverse
@@ -13,6 +12,7 @@ from coverage.words import counted
 from extraction.models import Document
 from osii.models import Collection
 from osii.ops import audit
+from osii.permissions import PROCESS, SEE_DOCUMENTS, Needs
 from osii.web.access import PageRequest, staff_page
 from osii.web.bulk import offer
 from osii.web.bulk_actions import DOCUMENTS
@@ -23,7 +23,6 @@ from osii.web.listing import render_list
 from osii.web.paging import page_of
 
 from .collections import CHANGE
-from .document import PROCESS
 
 MOST_IN_A_URL = 50
 """Documents that are named one by one in the address of the planner."""
@@ -32,7 +31,7 @@ MOST_NAMED = 200
 
 
 @require_safe
-@staff_page
+@staff_page(SEE_DOCUMENTS)
 def documents(request: PageRequest) -> HttpResponse:
     chosen = DocumentFilter(request.GET, Document.objects.only("pk"))
     page = page_of(request, chosen.qs)
@@ -50,7 +49,7 @@ def documents(request: PageRequest) -> HttpResponse:
 
 
 @require_POST
-@staff_page
+@staff_page(SEE_DOCUMENTS)
 def documents_bulk(request: PageRequest) -> HttpResponse:
     """Put the chosen documents into a collection, take them out of one, or go to the planner with them."""
     form = BulkForm(request.POST)
@@ -58,8 +57,7 @@ def documents_bulk(request: PageRequest) -> HttpResponse:
         messages.error(request, "Nothing was changed: choose what to do, and with which collection.")
         return _back(request)
     action = form.cleaned_data["action"]
-    if not request.user.has_perm(PROCESS if action == "process" else CHANGE):
-        raise PermissionDenied(f"This needs the permission {PROCESS if action == 'process' else CHANGE}.")
+    Needs((PROCESS if action == "process" else CHANGE,)).require(request.user)
     if not request.POST.get(selection.EVERYTHING) and not selection.chosen_ids(request.POST):
         messages.error(request, "No document is chosen: tick some, or all that the filters let through.")
         return _back(request)

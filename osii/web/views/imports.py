@@ -15,6 +15,7 @@ from coverage.words import counted
 from extraction.models import Run
 from osii.imports import services, uploads
 from osii.models import ChatImport
+from osii.permissions import IMPORT
 from osii.web.access import PageRequest, staff_action
 from osii.web.import_forms import ImportFilter, ImportForm
 from osii.web.import_state import state_context
@@ -22,14 +23,13 @@ from osii.web.listing import render_list
 from osii.web.paging import page_of
 from osii.web.uploading import NO_ROOM, receive
 
-PERMISSION = "osii.add_chatimport"
 CONVERSATIONS_PER_PAGE = 100
 NOTHING = "Nothing was imported."
 TOO_MANY = "More than 1,000 files at once. Zip the folder and upload the archive."
 
 
 @require_safe
-@staff_action(PERMISSION)
+@staff_action(IMPORT)
 def imports(request: PageRequest) -> HttpResponse:
     return _imports_page(request, ImportForm(initial={"submission": new_id()}))
 
@@ -42,14 +42,14 @@ def _imports_page(request: PageRequest, form: ImportForm, status: int = 200) -> 
         **chosen.context(),
         "list_path": reverse("imports"),
         "max_bytes": uploads.max_bytes(),
-        "uploading": request.user.has_perm(PERMISSION),
+        "uploading": request.user.has_perm(IMPORT),
     }
     return render_list(request, "imports/imports_page.html", "imports/import_table.html", context, status)
 
 
 @csrf_exempt
 @require_http_methods(["GET", "HEAD", "POST"])
-@staff_action(PERMISSION)
+@staff_action(IMPORT)
 def import_create(request: PageRequest) -> HttpResponse:
     """Take an upload. Who may send one is known before its body is read; its token is checked as soon as it is."""
     if request.method != "POST":
@@ -86,7 +86,7 @@ def _refused(request: PageRequest, reason: str, status: int) -> HttpResponse:
 
 
 @require_safe
-@staff_action(PERMISSION)
+@staff_action(IMPORT)
 def import_page(request: PageRequest, import_id: UUID) -> HttpResponse:
     row = _get_import(import_id)
     return render(request, "imports/import_page.html", _page_context(request, row))
@@ -102,7 +102,7 @@ def _page_context(request: PageRequest, row: ChatImport) -> dict[str, Any]:
 
 
 @require_safe
-@staff_action(PERMISSION)
+@staff_action(IMPORT)
 def import_live(request: PageRequest, import_id: UUID) -> HttpResponse:
     """The state's fragments for htmx; 204 while nothing changed since ``seen``. Without htmx: the page itself."""
     row = _get_import(import_id)
@@ -115,7 +115,7 @@ def import_live(request: PageRequest, import_id: UUID) -> HttpResponse:
 
 
 @require_POST
-@staff_action(PERMISSION)
+@staff_action(IMPORT)
 def import_cancel(request: PageRequest, import_id: UUID) -> HttpResponse:
     row = _get_import(import_id)
     if services.cancel(row.pk):
@@ -126,7 +126,7 @@ def import_cancel(request: PageRequest, import_id: UUID) -> HttpResponse:
 
 
 @require_POST
-@staff_action(PERMISSION)
+@staff_action(IMPORT)
 def import_repeat(request: PageRequest, import_id: UUID) -> HttpResponse:
     """Import the kept files again: after a dry run, a failure or a cancel."""
     row = _get_import(import_id)
@@ -142,7 +142,7 @@ def import_repeat(request: PageRequest, import_id: UUID) -> HttpResponse:
 
 
 @require_POST
-@staff_action("extraction.add_run")
+@staff_action("extraction.add_run", IMPORT)
 def import_extract(request: PageRequest, import_id: UUID) -> HttpResponse:
     """Start runs for the chats of an import: ``mode`` due or rest."""
     row = _get_import(import_id)

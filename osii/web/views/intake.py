@@ -20,12 +20,11 @@ from osii.intake.foreseeing import Foresight, foresee
 from osii.library import intake as sources
 from osii.library import runs
 from osii.library.requests import BadRequest, Conflict, Request
+from osii.permissions import PROCESS
 from osii.web.access import PageRequest, staff_action
 from osii.web.paging import page_of
 from osii.web.processing_forms import IntakeForm
 from osii.web.uploading import NO_ROOM, receive
-
-from .document import PROCESS
 
 NOTHING = "Nothing was added."
 TOO_MANY = (

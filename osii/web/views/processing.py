@@ -14,16 +14,16 @@ from coverage.words import counted
 from osii.intake.confirming import chats_beside
 from osii.library import runs
 from osii.models import ProcessingItem, ProcessingRun
+from osii.permissions import IMPORT, SEE_PROCESSING
 from osii.web.access import PageRequest, staff_action, staff_page
 from osii.web.processing import items_context, state_context
 from osii.web.statuses import status_of
 
 CONTROL = "osii.change_processingrun"
-IMPORT = "osii.add_chatimport"
 
 
 @require_safe
-@staff_page
+@staff_page(SEE_PROCESSING)
 def processing(request: PageRequest, run_id: UUID) -> HttpResponse:
     run = get_object_or_404(ProcessingRun.objects.select_related("learner"), pk=run_id)
     chats = chats_beside(run) if request.user.has_perm(IMPORT) else None
@@ -41,7 +41,7 @@ def _context(request: PageRequest, run: ProcessingRun) -> dict[str, Any]:
 
 
 @require_safe
-@staff_page
+@staff_page(SEE_PROCESSING)
 def processing_live(request: PageRequest, run_id: UUID) -> HttpResponse:
     """The state's fragment for htmx; 204 while nothing changed since ``seen``. Without htmx: the page itself."""
     run = get_object_or_404(ProcessingRun.objects.select_related("learner"), pk=run_id)

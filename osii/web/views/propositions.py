@@ -12,6 +12,7 @@ from extraction.models import Document
 from graphctx import forgetting
 from graphctx.models import Proposition
 from osii.links import links_of
+from osii.permissions import SEE_PROPOSITIONS
 from osii.propositions import detailed
 from osii.web import selectors
 from osii.web.access import PageRequest, get_proposition, staff_action, staff_page
@@ -31,7 +32,7 @@ CHANGE = "graphctx.change_proposition"
 
 
 @require_safe
-@staff_page
+@staff_page(SEE_PROPOSITIONS)
 def propositions(request: PageRequest) -> HttpResponse:
     chosen = PropositionFilter(request.GET, Proposition.objects.all())
     found = listing(request, chosen)
@@ -41,7 +42,7 @@ def propositions(request: PageRequest) -> HttpResponse:
 
 
 @require_safe
-@staff_page
+@staff_page(SEE_PROPOSITIONS)
 def proposition(request: PageRequest, proposition_id: UUID) -> HttpResponse:
     get_proposition(proposition_id)
     row = detailed([proposition_id])[0]
@@ -81,7 +82,7 @@ def _place(instances: list) -> None:
 
 
 @require_http_methods(["GET", "HEAD", "POST"])
-@staff_action(CHANGE)
+@staff_action(CHANGE, SEE_PROPOSITIONS)
 def proposition_forget(request: PageRequest, proposition_id: UUID) -> HttpResponse:
     """Says what forgetting does; a POST does it."""
     said = "Forgotten. No chat is offered it any more, and it is not learned again."
@@ -89,7 +90,7 @@ def proposition_forget(request: PageRequest, proposition_id: UUID) -> HttpRespon
 
 
 @require_http_methods(["GET", "HEAD", "POST"])
-@staff_action(CHANGE)
+@staff_action(CHANGE, SEE_PROPOSITIONS)
 def proposition_restore(request: PageRequest, proposition_id: UUID) -> HttpResponse:
     """Says what restoring does; a POST does it."""
     said = "Restored. It counts again as it did before it was forgotten."

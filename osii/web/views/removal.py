@@ -12,6 +12,7 @@ from extraction.documents.errors import DocumentError
 from extraction.documents.services import remove_document, remove_versions
 from extraction.models import Document
 from osii.library import removing
+from osii.permissions import SEE_DOCUMENTS
 from osii.web.access import PageRequest, get_document, staff_action
 from osii.web.removal_forms import CleanUpForm, OldVersionsForm, RemoveForm
 
@@ -20,7 +21,7 @@ CLEAN_UP = "extraction.delete_extractionversion"
 
 
 @require_http_methods(["GET", "HEAD", "POST"])
-@staff_action(REMOVE)
+@staff_action(REMOVE, SEE_DOCUMENTS)
 def document_remove(request: PageRequest, file_id: str) -> HttpResponse:
     """What erasing the document takes with it; a POST erases it."""
     row = get_document(file_id)
@@ -43,7 +44,7 @@ def document_remove(request: PageRequest, file_id: str) -> HttpResponse:
 
 
 @require_http_methods(["GET", "HEAD", "POST"])
-@staff_action(CLEAN_UP)
+@staff_action(CLEAN_UP, SEE_DOCUMENTS)
 def document_clean_up(request: PageRequest, file_id: str) -> HttpResponse:
     """Which old versions would go and which stay and why; a POST removes those that are ticked."""
     row = get_document(file_id)

@@ -3,13 +3,13 @@
 from uuid import UUID
 
 from django.contrib import messages
-from django.core.exceptions import PermissionDenied
 from django.http import HttpResponse
 from django.shortcuts import redirect, render
 from django.views.decorators.http import require_http_methods
 
 from coverage.words import counted
 from extraction.repair import RESET, Purge, Reread, preview_purge, preview_reread, purge_chat, request_reread
+from osii.permissions import SEE_CHATS, Needs
 from osii.web.access import PageRequest, get_chat, staff_action
 from osii.web.forms import PurgeForm, RereadForm
 
@@ -20,7 +20,7 @@ PURGE = "graphctx.delete_instance"
 
 
 @require_http_methods(["GET", "HEAD", "POST"])
-@staff_action(RELEASE)
+@staff_action(RELEASE, SEE_CHATS)
 def chat_reread(request: PageRequest, chat_id: UUID) -> HttpResponse:
     """What would be read again of the positions ``first`` to ``last``, or of the whole chat; a POST releases it."""
     row = get_chat(chat_id)
@@ -49,7 +49,7 @@ def _say_reread(request: PageRequest, effect: Reread) -> None:
 
 
 @require_http_methods(["GET", "HEAD", "POST"])
-@staff_action(PURGE)
+@staff_action(PURGE, SEE_CHATS)
 def chat_purge(request: PageRequest, chat_id: UUID) -> HttpResponse:
     """What a purge would remove; a POST with a choice for coverage removes it."""
     row = get_chat(chat_id)
@@ -60,8 +60,8 @@ def chat_purge(request: PageRequest, chat_id: UUID) -> HttpResponse:
             error = "Choose what becomes of coverage."
         else:
             coverage = form.cleaned_data["coverage"]
-            if coverage == RESET and not request.user.has_perm(RELEASE):
-                raise PermissionDenied(f"Resetting coverage needs the permission {RELEASE}.")
+            if coverage == RESET:
+                Needs((RELEASE,)).require(request.user)
             try:
                 _say_purge(request, purge_chat(row.pk, coverage), coverage)
                 return redirect("chat", chat_id=chat_id)

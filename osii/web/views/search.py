@@ -9,25 +9,27 @@ from extraction.models import Document
 from graphctx.embedding import EmbeddingError
 from osii.library.requests import BadRequest
 from osii.library.search import find
+from osii.permissions import ANYTHING, SEE_DOCUMENTS
 from osii.web import finding
 from osii.web.access import PageRequest, staff_page
 from osii.web.listing import render_list
-from osii.web.search_forms import SearchForm
+from osii.web.search_forms import NameForm, SearchForm
 
 
 @require_safe
-@staff_page
+@staff_page(one_of=ANYTHING)
 def search(request: PageRequest) -> HttpResponse:
-    form = SearchForm(request.GET)
+    passages = request.user.has_perm(SEE_DOCUMENTS)
+    form = SearchForm(request.GET) if passages else NameForm(request.GET)
     valid = form.is_valid()
     context: dict[str, Any] = {"form": form, "asked": valid and bool(form.cleaned_data["q"].strip()), "problem": ""}
-    if valid and (chosen := form.cleaned_data["document"]):
+    context["passages"] = passages
+    if valid and (chosen := form.cleaned_data.get("document")):
         context["document"] = Document.objects.filter(pk=chosen).first()
     if context["asked"]:
-        context |= _found(form)
+        context |= _found(form) if isinstance(form, SearchForm) else {}
         if not form.of_documents():
-            imports = request.user.has_perm("osii.add_chatimport")
-            things = finding.find(form.cleaned_data["q"], form.cleaned_data["learner"], imports=imports)
+            things = finding.find(form.cleaned_data["q"], form.cleaned_data["learner"], request.user.has_perm)
             context |= {
                 "things": things,
                 "by_name": sum(len(group.rows) for group in things),

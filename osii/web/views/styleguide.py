@@ -6,12 +6,13 @@ from django.http import HttpResponse
 from django.shortcuts import render
 from django.views.decorators.http import require_safe
 
+from osii.permissions import ANYTHING
 from osii.web.access import PageRequest, staff_page
 from osii.web.styleguide import samples
 
 
 @require_safe
-@staff_page
+@staff_page(one_of=ANYTHING)
 def styleguide(request: PageRequest) -> HttpResponse:
     """Every fragment in its states, light and dark.
 

@@ -14,6 +14,7 @@ from django.views.decorators.http import require_POST, require_safe
 from coverage.ids import new_id
 from coverage.models import GRAPH_CONTEXT_DEFAULT, GRAPH_CONTEXT_MAX_TOKENS, Chat
 from coverage.services import get_or_create_learner
+from osii.permissions import SEE_CHATS, TALK
 from osii.talk import events, quizzes, turns, writing
 from osii.talk.state import SETTING
 from osii.web.access import PageRequest, get_chat, staff_action, staff_page
@@ -26,7 +27,7 @@ PLAY = "#play"
 
 
 @require_safe
-@staff_page
+@staff_page(SEE_CHATS)
 def talk(request: PageRequest) -> HttpResponse:
     """The form that begins a chat, and the latest chats to go on with."""
     first = {"learner": request.GET.get("learner"), "tokens": GRAPH_CONTEXT_DEFAULT, "tutor": usual_tutor()}
@@ -35,7 +36,7 @@ def talk(request: PageRequest) -> HttpResponse:
 
 
 @require_POST
-@staff_action("coverage.add_chat")
+@staff_action(TALK, SEE_CHATS)
 def talk_begin(request: PageRequest) -> HttpResponse:
     """Begin the chat with its topic. The same form twice begins it once."""
     form = BeginForm(request.POST)
@@ -66,28 +67,28 @@ def _budget(form: BeginForm) -> int:
 
 
 @require_safe
-@staff_page
+@staff_page(SEE_CHATS)
 def talk_chat(request: PageRequest, chat_id: UUID) -> HttpResponse:
     """The conversation; for htmx its fragment."""
     return _show(request, _talk_or_404(chat_id))
 
 
 @require_POST
-@staff_action("coverage.add_chat")
+@staff_action(TALK, SEE_CHATS)
 def talk_say(request: PageRequest, chat_id: UUID) -> HttpResponse:
     """Say something: ``text`` after the message ``after``. Then the tutor answers."""
     return _said(request, _talk_or_404(chat_id), writing.say)
 
 
 @require_POST
-@staff_action("coverage.add_chat")
+@staff_action(TALK, SEE_CHATS)
 def talk_answer(request: PageRequest, chat_id: UUID) -> HttpResponse:
     """Answer the question of the message ``after`` with ``text``, or ``unknown``. Then the tutor goes on."""
     return _said(request, _talk_or_404(chat_id), writing.answer)
 
 
 @require_POST
-@staff_action("coverage.add_chat")
+@staff_action(TALK, SEE_CHATS)
 def talk_reply(request: PageRequest, chat_id: UUID) -> HttpResponse:
     """Let the tutor answer what it has not answered yet."""
     chat = _talk_or_404(chat_id)

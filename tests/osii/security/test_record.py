@@ -46,7 +46,7 @@ def test_every_act_on_a_page_is_a_line(rq_connection: Any) -> None:
 
 def test_every_act_in_the_admin_is_a_line_refused_ones_too(rq_connection: Any) -> None:
     client = Client()
-    client.force_login(rows.staff_user(username="nobody"))
+    client.force_login(rows.account(username="nobody"))
     assert unrecorded(client, [path for path in PATHS if path.startswith("/admin/")]) == {}
     assert StaffAction.objects.filter(status=403, username="nobody").count() > 100
 
