@@ -7,6 +7,7 @@ from typing import Any
 from uuid import UUID
 
 from django import forms
+from django.contrib.auth.models import User
 from django.core.paginator import Paginator
 from django.template.loader import render_to_string
 from django.utils import timezone
@@ -46,7 +47,7 @@ class SampleForm(forms.Form):
 
 def samples(request: PageRequest) -> dict[str, SafeString]:
     """{theme: the fragments' HTML}, with ids of each theme's own so that both fit on one page."""
-    html = render_to_string("styleguide/samples.html", _context(), request)
+    html = render_to_string("styleguide/samples.html", _context(request.user), request)
     return {theme: _renamed(html, theme) for theme in THEMES}
 
 
@@ -59,7 +60,7 @@ def _each(template: str, contexts: list[dict[str, Any]]) -> list[SafeString]:
     return [_renamed(render_to_string(template, context), str(n)) for n, context in enumerate(contexts, start=1)]
 
 
-def _context() -> dict[str, Any]:
+def _context(user: User) -> dict[str, Any]:
     return {
         "families": [(family.replace("_", " "), family, list(known)) for family, known in FAMILIES.items()],
         "names": NAMES,
@@ -80,9 +81,9 @@ def _context() -> dict[str, Any]:
         "docks": _each(
             "dock/dock_box.html",
             [
-                _dock(running=2, queued=1, failed=1, rows=_rows()),
-                _dock(offline="Worker offline: nobody works on chats."),
-                _dock(),
+                _dock(user, running=2, queued=1, failed=1, rows=_rows()),
+                _dock(user, offline="Worker offline: nobody works on chats."),
+                _dock(user),
             ],
         ),
     }
@@ -100,7 +101,7 @@ def _covered(tokens: int, whole: int, parked: int = 0) -> dict[str, int]:
     return {"covered_tokens": tokens, "total_tokens": whole, "parked_tokens": parked}
 
 
-def _dock(**more: Any) -> dict[str, Any]:
+def _dock(user: User, **more: Any) -> dict[str, Any]:
     none: dict[str, Any] = {
         "running": 0,
         "queued": 0,
@@ -110,7 +111,7 @@ def _dock(**more: Any) -> dict[str, Any]:
         "more": 0,
         "offline": "",
     }
-    return {"dock": Dock(**none | more), "may_import": True}
+    return {"dock": Dock(**none | more), "may_import": True, "user": user}
 
 
 def _rows() -> list[Row]:
