@@ -23,7 +23,7 @@ from extraction.prompts import is_older
 from extraction.spending import money
 from osii.library.incoming import uploads_root
 from osii.models import ProcessingRun
-from osii.web import activity_list, paging, review, strip
+from osii.web import paging, processing, review, strip
 from osii.web.access import needs_of
 from osii.web.documents.listing import type_name
 from osii.web.statuses import Status, status_of
@@ -140,7 +140,7 @@ def seconds(value: float | timedelta) -> str:
 @register.filter
 def run_title(run: ProcessingRun) -> str:
     """What a processing run does, in words."""
-    return activity_list.run_title(run)
+    return processing.run_title(run)
 
 
 @register.filter

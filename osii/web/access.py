@@ -13,7 +13,8 @@ from uuid import UUID
 from django.contrib.auth.models import User
 from django.contrib.auth.views import redirect_to_login
 from django.core.exceptions import PermissionDenied
-from django.http import Http404, HttpRequest, HttpResponse
+from django.http import Http404, HttpRequest
+from django.http.response import HttpResponseBase
 from django.shortcuts import get_object_or_404, resolve_url
 from django.utils.cache import patch_vary_headers
 from django_htmx.http import HttpResponseClientRedirect
@@ -27,7 +28,7 @@ from graphctx.models import Proposition
 from osii.ops import audit
 from osii.permissions import Needs
 
-View = Callable[..., HttpResponse]
+View = Callable[..., HttpResponseBase]
 
 
 class PageRequest(HttpRequest):
@@ -46,14 +47,14 @@ def staff_page(*every: str, one_of: Sequence[str] = (), otherwise: View | None =
     needs = Needs(every, tuple(one_of))
 
     def decorate(view: View) -> View:
-        def checked(request: PageRequest, *args: Any, **kwargs: Any) -> HttpResponse:
+        def checked(request: PageRequest, *args: Any, **kwargs: Any) -> HttpResponseBase:
             if otherwise is not None and not needs.allow(request.user):
                 return otherwise(request, *args, **kwargs)
             needs.require(request.user)
             return view(request, *args, **kwargs)
 
         @wraps(view)
-        def guarded(request: PageRequest, *args: Any, **kwargs: Any) -> HttpResponse:
+        def guarded(request: PageRequest, *args: Any, **kwargs: Any) -> HttpResponseBase:
             if not request.user.is_authenticated:
                 response = _to_login(request)
             elif not request.user.is_staff:
@@ -87,7 +88,7 @@ def needs_of(name: str) -> Needs:
     return _all_needs()[name]
 
 
-def _on_record(view: View, request: PageRequest, *args: Any, **kwargs: Any) -> HttpResponse:
+def _on_record(view: View, request: PageRequest, *args: Any, **kwargs: Any) -> HttpResponseBase:
     """The view's answer, with a line in the record of staff actions if it was asked to change something."""
     try:
         response = view(request, *args, **kwargs)
@@ -98,7 +99,7 @@ def _on_record(view: View, request: PageRequest, *args: Any, **kwargs: Any) -> H
     return response
 
 
-def _to_login(request: PageRequest) -> HttpResponse:
+def _to_login(request: PageRequest) -> HttpResponseBase:
     """Log in, then come back to the page that the person was looking at."""
     if not request.htmx:
         # A form that was posted cannot be replayed; its page can be shown again.

@@ -11,19 +11,20 @@ from uuid import UUID
 
 from django.contrib.auth.models import User
 from django.core.paginator import Page, Paginator
-from django.db.models import CharField, Count, Exists, F, OuterRef, Q, QuerySet, Sum, Value
+from django.db.models import CharField, Count, F, Q, QuerySet, Sum, Value
 from django.db.models.functions import Coalesce
 from django.urls import reverse
 from django.utils import timezone
 
 from extraction.models import Batch, Run
 from osii.library import progress
-from osii.models import ChatImport, ProcessingItem, ProcessingRun
+from osii.models import ChatImport, ProcessingRun
 from osii.permissions import SEE_CHATS, SEE_IMPORTS, SEE_PROCESSING, SEE_RUNS, Needs
 from osii.waiting import eta_words
 
-from .attention import failed_runs
+from .attention import ATTENTION_DAYS, failed_processing, failed_runs
 from .filters import ListFilter, SortFilter, choice_filter
+from .processing import HEADS, run_title
 from .processing_forms import STEP_FIELDS
 
 CHAT, IMPORT, PROCESSING = "chat", "import", "processing"
@@ -38,11 +39,8 @@ VIEWS = {
     "completed": "Completed",
 }
 PER_PAGE = 30
-HEADS = {ProcessingRun.Workflow.INTAKE: "Add files", ProcessingRun.Workflow.LIBRARY: "Process library"}
 DEEPEST = 10_000
 """So many rows can be paged through; older ones are found by their chat, import or document."""
-ATTENTION_DAYS = 14
-"""So long a processing run with failures, and an import that failed, ask for attention."""
 
 
 @dataclass(slots=True)
@@ -80,14 +78,11 @@ def kinds_of(user: User) -> frozenset[str]:
 def querysets(view: str, kinds: Collection[str] = ALL) -> dict[str, QuerySet[Any]]:
     """The rows of each of these kinds that belong to a view (one of VIEWS)."""
     since = timezone.now() - timedelta(days=ATTENTION_DAYS)
-    of_items = ProcessingItem.objects.filter(run=OuterRef("pk"), status=ProcessingItem.Status.FAILED)
     chats, imports, processing = Run.objects.all(), ChatImport.objects.all(), ProcessingRun.objects.all()
     if view == "attention":
         chats = failed_runs()
         imports = imports.filter(status="failed", dry_run=False, files_deleted_at=None, finished_at__gte=since)
-        processing = processing.filter(
-            Q(status="failed") | Q(Exists(of_items)), created_at__gte=since, acknowledged_at=None
-        ).exclude(status="cancelled")
+        processing = failed_processing()
     elif view == "progress":
         chats = chats.filter(status__in=Run.ACTIVE)
         imports = imports.filter(status__in=ChatImport.ACTIVE)
@@ -236,13 +231,6 @@ def _run(run: ProcessingRun, now: progress.Progress) -> Row:
         heartbeat_at=now.heartbeat_at, worker=workers, started_at=run.started_at, finished_at=run.finished_at,
         key=run.pk, flags=["some_failed"] if now.failed and run.status != "failed" else [],
     )  # fmt: skip
-
-
-def run_title(run: ProcessingRun) -> str:
-    """What a run does, in words: "Add files: extract, chunks"."""
-    steps = [operation["id"] for operation in run.operations if operation["id"] != "add"]
-    head = HEADS[run.workflow]
-    return f"{head}: {', '.join(steps)}" if steps else head
 
 
 def titled(q: str) -> Q:

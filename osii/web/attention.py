@@ -2,10 +2,12 @@
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
+from datetime import timedelta
 
 from django.contrib.auth.models import User
-from django.db.models import Exists, OuterRef, QuerySet
+from django.db.models import Exists, OuterRef, Q, QuerySet
 from django.urls import reverse
+from django.utils import timezone
 
 from coverage.models import Chat, Learner
 from extraction import figures
@@ -14,15 +16,27 @@ from extraction.models import Batch, Document, ExtractionVersion, Run
 from extraction.spending import day_is_spent, not_held
 from graphctx.models import EmbeddingSpace, Instance, Proposition
 from graphctx.vectors import missing_vectors
-from osii.models import ChatImport
-from osii.permissions import IMPORT, REVIEW, SEE_BATCHES, SEE_CHATS, SEE_DOCUMENTS, SEE_PROPOSITIONS, SEE_RUNS
+from osii.models import ChatImport, ProcessingItem, ProcessingRun
+from osii.permissions import (
+    IMPORT,
+    REVIEW,
+    SEE_BATCHES,
+    SEE_CHATS,
+    SEE_DOCUMENTS,
+    SEE_PROCESSING,
+    SEE_PROPOSITIONS,
+    SEE_RUNS,
+)
 
 from . import review
 from .documents.listing import last_failed
 from .live import chat_workers
+from .processing import run_title
 
 SHOWN = 5
 """Rows named under each need; the rest is behind its link."""
+ATTENTION_DAYS = 14
+"""So long a processing run with failures, and an import that failed, ask for attention."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,8 +67,8 @@ def needs(rows: Figures, held: Held, user: User) -> list[Need]:
     runs, chats = (SEE_CHATS, SEE_RUNS), (SEE_CHATS,)
     kinds: list[tuple[tuple[str, ...], Callable[[], Iterator[Need]]]] = [
         (runs, _no_worker), (runs, _held), ((SEE_CHATS, SEE_BATCHES), _parked), (runs, _failed_runs),
-        ((IMPORT,), _failed_imports), ((SEE_DOCUMENTS,), _failed_documents), ((SEE_PROPOSITIONS,), _missing_vectors),
-        ((REVIEW,), _review), (chats, lambda: _due(rows, held)),
+        ((IMPORT,), _failed_imports), ((SEE_DOCUMENTS,), _failed_documents), ((SEE_PROCESSING,), _failed_processing),
+        ((SEE_PROPOSITIONS,), _missing_vectors), ((REVIEW,), _review), (chats, lambda: _due(rows, held)),
     ]  # fmt: skip
     found = [need for permissions, look in kinds if user.has_perms(permissions) for need in look()]
     return sorted(found, key=lambda need: ("bad", "warn", "wait").index(need.tone))
@@ -150,6 +164,28 @@ def _failed_documents() -> Iterator[Need]:
                     "an older version is in force" if document.primary_id else "no text is in force")
                 for document in documents[:SHOWN]
             ],
+        )  # fmt: skip
+
+
+def failed_processing() -> QuerySet[ProcessingRun]:
+    """Processing runs with failed documents lately, until somebody retries these or leaves them."""
+    failed = ProcessingItem.objects.filter(run=OuterRef("pk"), status=ProcessingItem.Status.FAILED)
+    since = timezone.now() - timedelta(days=ATTENTION_DAYS)
+    rows = ProcessingRun.objects.filter(created_at__gte=since, acknowledged_at=None)
+    return rows.filter(Q(status=ProcessingRun.Status.FAILED) | Q(Exists(failed))).exclude(
+        status=ProcessingRun.Status.CANCELLED
+    )
+
+
+def _failed_processing() -> Iterator[Need]:
+    runs = failed_processing().order_by("-created_at", "id")
+    count = runs.count()
+    if count:
+        yield Need(
+            "layers", "bad", count, f"{_s(count, 'run', 'runs')} over the library with failed documents",
+            "What was done is kept. Retry the failed ones alone, or leave it so, on the run’s page.",
+            f"{reverse('activity')}?view=attention&kind=processing",
+            [Row(run_title(run), reverse("processing", args=[run.pk]), _short(run.error)) for run in runs[:SHOWN]],
         )  # fmt: skip
 
 

@@ -17,6 +17,16 @@ from .live import queue_workers
 ITEMS_PER_PAGE = 50
 
 
+HEADS: dict[str, str] = {ProcessingRun.Workflow.INTAKE: "Add files", ProcessingRun.Workflow.LIBRARY: "Process library"}
+
+
+def run_title(run: ProcessingRun) -> str:
+    """What a run does, in words: "Add files: extract, chunks"."""
+    steps = [operation["id"] for operation in run.operations if operation["id"] != "add"]
+    head = HEADS[run.workflow]
+    return f"{head}: {', '.join(steps)}" if steps else head
+
+
 @dataclass(frozen=True, slots=True)
 class Phase:
     """One step over all documents of the run: ``done`` of ``total``."""

@@ -108,7 +108,7 @@ LIBRARIANS = {
     "talk-begin", "talk-say", "talk-answer", "talk-reply",
     "intake", "intake-upload", "intake-uploaded", "intake-preview", "intake-confirm", "intake-process-start",
     "imports", "import-create", "import", "import-live", "import-cancel", "import-repeat", "import-extract",
-    "documents-bulk", "document-promote", "document-rollback", "processing-action",
+    "documents-bulk", "document-promote", "document-rollback", "processing-action", "processing-again",
     "collection-create", "collection-rename", "collection-delete",
 }  # fmt: skip
 ADMINISTRATORS = {"chat-reread", "chat-purge", "document-remove", "document-clean-up"}

@@ -3,6 +3,7 @@
 from functools import wraps
 
 from django.http import HttpResponse
+from django.http.response import HttpResponseBase
 from django.shortcuts import render
 from django.views.decorators.http import require_safe
 
@@ -25,7 +26,7 @@ def _dock(request: PageRequest) -> HttpResponse:
 
 @require_safe
 @wraps(_dock)
-def dock(request: PageRequest) -> HttpResponse:
+def dock(request: PageRequest) -> HttpResponseBase:
     """The dock's content; 204 while it is as ``seen``. Without htmx: a page of its own."""
     if request.htmx and not (request.user.is_staff and needs_of("dock").allow(request.user)):
         return HttpResponse(status=STOP_POLLING)

@@ -1,20 +1,24 @@
-"""One processing run: how far it is, its documents, and pausing, resuming, cancelling and retrying it."""
+"""One processing run: how far it is, its documents and its log, and pausing, resuming, cancelling, retrying and repeating it."""
 
 from collections.abc import Callable
 from typing import Any
 from uuid import UUID
 
 from django.contrib import messages
-from django.http import Http404, HttpResponse
+from django.http import Http404, HttpResponse, StreamingHttpResponse
+from django.http.response import HttpResponseBase
 from django.shortcuts import get_object_or_404, redirect, render
 from django.urls import reverse
 from django.views.decorators.http import require_POST, require_safe
 
+from coverage.ids import new_id
 from coverage.words import counted
 from osii.intake.confirming import chats_beside
 from osii.library import runs
+from osii.library.requests import BadRequest, Conflict, Request
 from osii.models import ProcessingItem, ProcessingRun
-from osii.permissions import IMPORT, SEE_PROCESSING
+from osii.permissions import IMPORT, PROCESS, SEE_PROCESSING
+from osii.web import run_log
 from osii.web.access import PageRequest, staff_action, staff_page
 from osii.web.processing import items_context, state_context
 from osii.web.statuses import status_of
@@ -37,6 +41,8 @@ def _context(request: PageRequest, run: ProcessingRun) -> dict[str, Any]:
         "list_path": reverse("processing", args=[run.pk]),
         "item_states": [("", "all"), *((name, status_of("item", name).word) for name in ProcessingItem.Status.values)],
         "can_control": request.user.has_perm(CONTROL),
+        "can_start": request.user.has_perm(PROCESS),
+        "submission": new_id(),
     }
 
 
@@ -51,6 +57,35 @@ def processing_live(request: PageRequest, run_id: UUID) -> HttpResponse:
     if run.active and request.GET.get("seen") == context["seen"]:
         return HttpResponse(status=204)
     return render(request, "processing/live_response.html", context | {"is_fragment": True})
+
+
+@require_safe
+@staff_page(SEE_PROCESSING)
+def processing_log(request: PageRequest, run_id: UUID) -> HttpResponseBase:
+    """What became of each document's steps, as a CSV file."""
+    run = get_object_or_404(ProcessingRun, pk=run_id)
+    kept_as = {"Content-Disposition": f'attachment; filename="run-{run.pk}.csv"'}
+    return StreamingHttpResponse(run_log.lines(run), content_type="text/csv; charset=utf-8", headers=kept_as)
+
+
+@require_POST
+@staff_action(PROCESS)
+def processing_again(request: PageRequest, run_id: UUID) -> HttpResponse:
+    """Start a run of the same request: it is planned anew, so what is current by now is left out. Sent twice, it is one run."""
+    run = get_object_or_404(ProcessingRun, pk=run_id)
+    try:
+        submission = UUID(request.POST.get("submission", ""))
+    except ValueError:
+        messages.error(request, "The form was not complete; nothing was started.")
+        return redirect("processing", run_id=run.pk)
+    try:
+        begun, made = runs.create(Request.of(run.request), actor=request.user.get_username(), submission=submission)
+    except (BadRequest, Conflict) as error:
+        messages.info(request, f"Nothing was started: {error}.")
+        return redirect("processing", run_id=run.pk)
+    if not made:
+        messages.info(request, "This was sent before; this is the run that it started.")
+    return redirect("processing", run_id=begun.pk)
 
 
 def _pause(run_id: UUID, _: str) -> str:
