@@ -22,7 +22,6 @@ _SURELY_A_SENTENCE = 9
 _OWN_SHORTER = 0.6
 _PARTICLES = frozenset("in out off up down into from with on over away back aside onto through".split())
 _LETTER = re.compile(r"[^\W\d_]")
-_QUOTED_START = re.compile(r"[\"“„«'‘「『(\[]")
 _CLOSERS = {"“": "”", "„": "“”", "«": "»", "「": "」", "(": ")", "[": "]", "（": "）"}
 
 

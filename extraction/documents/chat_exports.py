@@ -15,11 +15,6 @@ _PACKED = (b"PK\x03\x04", b"\x1f\x8b")
 _WHITE = b"\xef\xbb\xbf \t\r\n"
 
 
-def is_chat_export(path: Path) -> bool:
-    """Whether `manage.py import_chats` reads this file as chats. False for a file that cannot be read."""
-    return bool(chat_export(path))
-
-
 def chat_export(path: Path) -> str:
     """The name of the chat format that the file at ``path`` has, for people; "" when it has none.
 

@@ -7,7 +7,6 @@ an error text for the model that says what would be accepted; it is counted and 
 import hashlib
 import unicodedata
 from collections import Counter
-from collections.abc import Callable
 from typing import Any, NoReturn
 
 from graphctx.models import Kind, Level
@@ -254,11 +253,6 @@ class ExploreTools:
 
 
 EXPLORE_TOOL_NAMES = ("search_evidence", "read_evidence", "stage_candidate", "finish_extraction")
-
-
-def tool_functions(tools: ExploreTools) -> dict[str, Callable[..., dict[str, Any]]]:
-    """The tools by name, in their order."""
-    return {name: getattr(tools, name) for name in EXPLORE_TOOL_NAMES}
 
 
 def fold(text: str) -> str:

@@ -1,6 +1,7 @@
 """State of extraction: runs and batches over chats, documents and their versions."""
 
-from .chats import Batch, BatchMessage, Candidate, ReferenceEnvironment, Resolution, Run, WorkerConversation
+from .candidates import Candidate, Resolution
+from .chats import Batch, BatchMessage, ReferenceEnvironment, Run, WorkerConversation
 from .documents import Document, DocumentSource, ExtractionVersion, Promotion, Removal
 from .language import LanguageModel, ModelUse
 from .review import ReviewSetting

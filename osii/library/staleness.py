@@ -34,7 +34,6 @@ STALE_REASONS = (
 NO_TEXT = "no text"
 NO_LEARNER = "no learner"
 NOT_READY = "not ready"
-BLOCKED_REASONS = (NO_TEXT, NO_LEARNER, NOT_READY, SOURCE_CHANGED)
 
 
 def outputs_of(wanted: Wanted) -> QuerySet[Output]:

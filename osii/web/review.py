@@ -84,11 +84,6 @@ def next_after(candidate_id: UUID, queue: QuerySet[Candidate]) -> UUID | None:
     return rest.filter(pk__gt=candidate_id).first() or rest.first()
 
 
-def waiting_count() -> int:
-    """How many wait and were not put off."""
-    return queued().count()
-
-
 def navigation_count(request: HttpRequest) -> str:
     """What the navigation shows, at most "99+"; asked once per request, and only for those who may review."""
     if not hasattr(request, "_review_waiting"):

@@ -1,7 +1,7 @@
 """The same list of mishaps over Anthropic's API, which words and shapes each of them differently."""
 
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from typing import Any
 
 import pytest
@@ -9,7 +9,6 @@ from django.utils import timezone
 
 from extraction import invariants
 from extraction.llm import endpoint as endpoint_module
-from extraction.llm import retrying
 from extraction.models import Batch, ModelUse, Run, WorkerConversation
 from graphctx.models import Proposition
 from tests import factories
@@ -24,7 +23,6 @@ from tests.extraction.scripted_endpoint import (
     Status,
     calls,
     finish,
-    serving,
     stage,
 )
 
@@ -41,12 +39,8 @@ TOO_LONG = error(400, "invalid_request_error", "prompt is too long: 210000 token
 
 
 @pytest.fixture
-def serve(settings: Any, monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[..., ScriptedEndpoint]]:
-    settings.EXTRACTION_CHUNK_TOKENS = 1000
-    monkeypatch.setattr(retrying, "FIRST_PAUSE", 0.01)
-    monkeypatch.setattr(retrying, "ATTEMPTS", 3)
-    with serving(settings) as start:
-        yield lambda *script, **more: start(*script, provider="anthropic", **more)
+def serve(serve: Callable[..., ScriptedEndpoint]) -> Callable[..., ScriptedEndpoint]:
+    return lambda *script, **more: serve(*script, provider="anthropic", **more)
 
 
 # --- what the model does wrong

@@ -3,7 +3,6 @@
 import itertools
 import logging
 import time
-from collections.abc import Callable, Iterator
 from datetime import timedelta
 from typing import Any
 
@@ -30,11 +29,9 @@ from tests.extraction.scripted_endpoint import (
     Raw,
     Received,
     Says,
-    ScriptedEndpoint,
     Status,
     calls,
     finish,
-    serving,
     stage,
 )
 from tests.factories import message
@@ -42,15 +39,6 @@ from tests.factories import message
 pytestmark = pytest.mark.django_db(transaction=True)
 
 BROKEN = Status(500, {"error": {"message": "segmentation fault"}})
-
-
-@pytest.fixture
-def serve(settings: Any, monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[..., ScriptedEndpoint]]:
-    settings.EXTRACTION_CHUNK_TOKENS = 1000
-    monkeypatch.setattr(retrying, "FIRST_PAUSE", 0.01)
-    monkeypatch.setattr(retrying, "ATTEMPTS", 3)
-    with serving(settings) as start:
-        yield start
 
 
 # --- a whole batch

@@ -2,7 +2,6 @@
 
 import json
 import re
-from collections.abc import Callable, Iterator
 from hashlib import blake2b
 from pathlib import Path
 from typing import Any
@@ -16,15 +15,9 @@ from extraction.llm.arguments import DATA, offered_tools
 from extraction.workers import WorkerUnavailable, get_worker
 from graphctx.models import Kind, Level
 from osii import health
-from tests.extraction.scripted_endpoint import KEY, Hangs, Says, ScriptedEndpoint, Status, calls, finish, serving
+from tests.extraction.scripted_endpoint import KEY, Hangs, Says, Status, calls, finish
 
 pytestmark = pytest.mark.django_db
-
-
-@pytest.fixture
-def serve(settings: Any) -> Iterator[Callable[..., ScriptedEndpoint]]:
-    with serving(settings) as start:
-        yield start
 
 
 # --- schemas and prompt

@@ -1,7 +1,7 @@
 """A batch that is too long for the model is split between its messages; a single message parks."""
 
 import itertools
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from typing import Any
 
 import pytest
@@ -9,12 +9,11 @@ import pytest
 from coverage.models import CoverageEntry
 from coverage.services import put_messages
 from extraction import invariants
-from extraction.llm import retrying
 from extraction.models import Batch, BatchMessage
 from extraction.services import abort_run
 from tests import factories
 from tests.extraction.llm_runs import OVERLOADED, execute, reads_all, states, tea, to_read
-from tests.extraction.scripted_endpoint import Received, ScriptedEndpoint, Status, serving
+from tests.extraction.scripted_endpoint import Received, Status
 from tests.factories import message
 
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -23,15 +22,6 @@ TOO_LONG = Status(
     400,
     {"error": {"message": "This model's maximum context length is 4096 tokens.", "code": "context_length_exceeded"}},
 )
-
-
-@pytest.fixture
-def serve(settings: Any, monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[..., ScriptedEndpoint]]:
-    settings.EXTRACTION_CHUNK_TOKENS = 1000
-    monkeypatch.setattr(retrying, "FIRST_PAUSE", 0.01)
-    monkeypatch.setattr(retrying, "ATTEMPTS", 3)
-    with serving(settings) as start:
-        yield start
 
 
 TOO_LONG_SAID = [

@@ -1,14 +1,13 @@
 """The llm worker through the real client, against a real HTTP endpoint: what goes over the wire, and what it decides."""
 
 import json
-from collections.abc import Callable, Iterator
 from typing import Any
 
 import pytest
 
 from extraction.exploring import features
 from extraction.exploring.tools import ExploreTools
-from extraction.llm import conversation, prompt, retrying
+from extraction.llm import conversation, prompt
 from extraction.llm.arguments import offered_tools
 from extraction.workers import BatchFailed, WorkerUnavailable, get_worker
 from extraction.workers.llm import LlmWorker
@@ -18,11 +17,9 @@ from tests.extraction.scripted_endpoint import (
     Hangs,
     Received,
     Says,
-    ScriptedEndpoint,
     Status,
     calls,
     finish,
-    serving,
     stage,
 )
 
@@ -30,13 +27,6 @@ TEXT = "Green tea is best brewed at 80 °C, because boiling water makes it bitte
 pytestmark = pytest.mark.django_db
 
 PROVIDERS = pytest.mark.parametrize("provider", ["openai", "anthropic"])
-
-
-@pytest.fixture
-def serve(settings: Any, monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[..., ScriptedEndpoint]]:
-    monkeypatch.setattr(retrying, "FIRST_PAUSE", 0.01)
-    with serving(settings) as start:
-        yield start
 
 
 def overview(*entries: dict[str, Any]) -> dict[str, Any]:
