@@ -61,6 +61,7 @@ class Table:
             rule
             for rule in self.rules
             if rule.extractor in known  # the package of a rule's extractor may be gone
+            and media_type not in known[rule.extractor].except_types
             and fnmatchcase(media_type, rule.media_type)
             and fnmatchcase(filename, rule.name_pattern)
         ]

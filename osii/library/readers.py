@@ -54,7 +54,7 @@ def _ways(request: Request, table: Table, mime: str) -> Iterator[tuple[Q | None,
     if request.extractor_name != AUTO:
         extractor = registry.named(request.extractor_name)
         # Who names documents and extractor decides, as when a file is added.
-        if request.scope.file_ids or any(fnmatchcase(mime, pattern) for pattern in extractor.media_types):
+        if request.scope.file_ids or extractor.declares(mime):
             yield None, (Route(extractor, extractor.resolve(None)),)
         return
     fitting = [rule for rule in table.rules if fnmatchcase(mime.lower(), rule.media_type)]

@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import Any, ClassVar
 
@@ -39,8 +40,15 @@ class Extractor:
     version: ClassVar[str]
     label: ClassVar[str]
     media_types: ClassVar[tuple[str, ...]]
+    except_types: ClassVar[frozenset[str]] = frozenset()
+    """Types that a pattern of the rules may hold, and that it cannot read."""
     options: ClassVar[Mapping[str, Option]] = {}
     limits: ClassVar[Limits] = Limits()
+
+    @classmethod
+    def declares(cls, media_type: str) -> bool:
+        """Whether it says that it reads this type."""
+        return media_type not in cls.except_types and any(fnmatchcase(media_type, one) for one in cls.media_types)
 
     def ready(self) -> str:
         """What is missing on this machine, or "" when it can run."""

@@ -16,6 +16,7 @@ from .flow import Flow, lacking, tool
 from .images import DPI, Picture, count, pictures
 from .pdf import PDF
 from .pdfium import Line, paragraphs, united
+from .svg import SVG
 
 MAX_PAGES = 500
 LEAST_CONFIDENCE = 0.5
@@ -36,6 +37,7 @@ class OcrExtractor(Extractor):
     media_types = (
         "image/*", "image/png", "image/jpeg", "image/tiff", "image/gif", "image/webp", "image/bmp", PDF,
     )  # fmt: skip
+    except_types = frozenset({SVG})  # it has no pixels
     options: ClassVar[Mapping[str, Option]] = {
         "pages": Option("scanned", "PDF pages to recognise: those without a text layer, or all", ("scanned", "all")),
     }

@@ -3,7 +3,6 @@
 import functools
 import logging
 from collections.abc import Mapping
-from fnmatch import fnmatchcase
 from importlib.metadata import entry_points
 from typing import Any
 
@@ -17,6 +16,7 @@ from .mail import MailExtractor
 from .ocr import RapidOcrExtractor, TesseractExtractor
 from .pdf import PdfExtractor, PdfTablesExtractor
 from .pptx import PptxExtractor
+from .svg import SvgExtractor
 from .text import TextExtractor
 from .xlsx import XlsxExtractor
 
@@ -26,7 +26,7 @@ AUTO = "auto"
 GROUP = "osii.extractors"
 BUILTIN: tuple[type[Extractor], ...] = (
     TextExtractor, HtmlExtractor, PdfExtractor, TesseractExtractor, RapidOcrExtractor, DocxExtractor, PptxExtractor,
-    XlsxExtractor, MailExtractor, EpubExtractor, PdfTablesExtractor,
+    XlsxExtractor, MailExtractor, EpubExtractor, SvgExtractor, PdfTablesExtractor,
 )  # fmt: skip
 
 
@@ -51,11 +51,7 @@ def extractors() -> Mapping[str, Extractor]:
 
 def declaring(media_type: str) -> list[Extractor]:
     """The extractors that say they read ``media_type``, in order of preference."""
-    return [
-        extractor
-        for extractor in extractors().values()
-        if any(fnmatchcase(media_type, pattern) for pattern in extractor.media_types)
-    ]
+    return [extractor for extractor in extractors().values() if extractor.declares(media_type)]
 
 
 def named(name: str) -> Extractor:

@@ -423,3 +423,59 @@ def test_each_sample_goes_through_a_child_process_into_force(store) -> None:
         assert {row["source_origin"]["source_type"] for row in rows} == {kind}
         assert selectors.primary_text(file_id).strip()
     assert list(invariants.check()) == []
+
+
+DRAWING = """<?xml version="1.0" encoding="UTF-8"?>
+<!DOCTYPE svg [<!ENTITY space "http://www.w3.org/2000/svg">]>
+<svg xmlns="&space;" width="90" height="40">
+  <title>Where the water goes</title>
+  <desc>From the butt to
+    the beds.</desc>
+  <style>text { fill: green }</style><script>alert("x")</script>
+  <g><title>Butt</title><rect width="9" height="9"/><text x="1" y="2">Rain butt, <tspan font-weight="bold">300 l</tspan><!-- full -->
+    in March</text></g>
+  <text x="1" y="9"><tspan x="1" y="9">First the beans,</tspan><tspan x="1" y="19">then the leeks</tspan><tspan x="1" dy="10">and salad</tspan></text>
+  <switch><foreignObject><div xmlns="http://www.w3.org/1999/xhtml"><p>Tap</p><p>closed in frost</p></div></foreignObject><text>Tap</text></switch>
+  <text display="none">Old label</text>
+</svg>
+"""
+
+
+def drawn(text: str, folder: Path) -> Path:
+    path = folder / "plan.svg"
+    path.write_text(text)
+    return path
+
+
+def test_a_drawing_is_read_by_its_labels(tmp_path) -> None:
+    path = drawn(DRAWING, tmp_path)
+    assert type_of(path) == "image/svg+xml"
+    found = extract("svg", path, tmp_path)
+    assert found.text.strip().split("\n\n") == [
+        "Where the water goes", "From the butt to the beds.", "Butt", "Rain butt, 300 l in March",
+        "First the beans,\nthen the leeks\nand salad", "Tap\nclosed in frost",
+    ]  # fmt: skip
+    assert found.of("title") == ["Where the water goes"]
+
+
+BOMB = "".join(f'<!ENTITY e{n} "{f"&e{n - 1};" * 10}">' for n in range(1, 12))
+
+
+UNREADABLE = {
+    "shapes": ('<svg xmlns="http://www.w3.org/2000/svg"><path d="M0 0"/></svg>', "no_text", "the drawing has no letters"),
+    "cut": ("<svg><text>cut", "damaged", "the drawing is no well-formed XML"),
+    "page": ("<html><p>A page</p></html>", "damaged", "this is no SVG drawing: its outermost element is 'html'"),
+    "empty": ("", "damaged", "Document is empty"),
+    "bomb": (f'<!DOCTYPE svg [<!ENTITY e0 "ha">{BOMB}]><svg><text>&e11;</text></svg>', "damaged", "amplification"),
+    "file": (
+        '<!DOCTYPE svg [<!ENTITY f SYSTEM "file:///etc/hostname">]><svg><text>&f;</text></svg>', "damaged", "not defined"
+    ),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("case", UNREADABLE)
+def test_a_drawing_that_cannot_be_read_says_why(case: str, tmp_path) -> None:
+    text, reason, told = UNREADABLE[case]
+    with pytest.raises(ExtractionFailed, match=told) as failed:
+        extract("svg", drawn(text, tmp_path), tmp_path)
+    assert failed.value.reason == reason

@@ -31,9 +31,13 @@ def names(media_type: str, filename: str = "") -> list[str]:
 
 
 def test_every_default_row_names_an_extractor_that_declares_its_type() -> None:
-    """Read from the migration: tests that empty every table may have run before."""
+    """Read from the migrations: tests that empty every table may have run before."""
     known = registry.extractors()
-    begun_with = importlib.import_module("extraction.migrations.0015_extractor_rules").ROWS
+    added = [
+        importlib.import_module(f"extraction.migrations.{one}").ROWS
+        for one in ("0015_extractor_rules", "0024_svg_rule")
+    ]
+    begun_with = [row for rows in added for row in rows]
     assert {name for _, name, _ in begun_with} == {kind.name for kind in registry.BUILTIN}
     for media_type, name, _ in begun_with:
         assert media_type in known[name].media_types, (media_type, name)
@@ -82,6 +86,12 @@ def test_a_type_without_a_row_goes_to_who_declares_it(bad_extractors) -> None:
     with pytest.raises(ExtractorRefused, match="no extractor reads") as refused:
         names("video/mp4")
     assert refused.value.reason == "no_extractor"
+
+
+def test_a_drawing_has_no_pixels_whatever_pattern_of_images_it_fits() -> None:
+    rules(("image/*", "*", "tesseract"), ("image/*", "*", "rapidocr"))
+    assert names("image/svg+xml", "plan.svg") == ["svg"]
+    assert "svg" not in names("image/png")
 
 
 def test_what_is_missing_is_said(bad_extractors) -> None:
