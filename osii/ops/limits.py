@@ -8,7 +8,7 @@ import hashlib
 import logging
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import redis
@@ -19,6 +19,25 @@ logger = logging.getLogger(__name__)
 AWAY_SECONDS = 5.0
 """How long Redis is not asked again after it did not answer: a request must not wait for it."""
 PREFIX = "osii:limit"
+
+ADMIT = """
+local wait = 0
+for at, name in ipairs(KEYS) do
+  if tonumber(redis.call('GET', name) or '0') >= tonumber(ARGV[at + 1]) then
+    wait = math.max(wait, redis.call('TTL', name), 1)
+  end
+end
+if wait > 0 then return wait end
+for _, name in ipairs(KEYS) do
+  if redis.call('INCR', name) == 1 then redis.call('EXPIRE', name, ARGV[1]) end
+end
+return 0
+"""
+# A window that has ended meanwhile has no key: to count down from nothing would make one without an end.
+GIVE_BACK = """
+if tonumber(redis.call('GET', KEYS[1]) or '0') > 0 then return redis.call('DECR', KEYS[1]) end
+return 0
+"""
 
 
 class Limits:
@@ -43,18 +62,18 @@ class Limits:
 
         return self._ask(ask) or (0, 0)
 
-    def look(self, kind: str, key: str) -> tuple[int, int]:
-        """The same without counting."""
-        name = _name(kind, key)
+    def admit(self, counters: Sequence[tuple[str, str, int]], seconds: int) -> int:
+        """Count one try under each of ``counters`` (kind, key, most) and return 0; or, where one of them has had its most,
+        count nothing and return the seconds until the longest window ends. One step: of tries at once no more are let in than
+        of tries in turn.
+        """
+        names = [_name(kind, key) for kind, key, _most in counters]
+        most = [most for _kind, _key, most in counters]
+        return self._ask(lambda client: client.eval(ADMIT, len(names), *names, seconds, *most)) or 0
 
-        def ask(client: redis.Redis) -> tuple[int, int]:
-            both = client.pipeline()
-            both.get(name)
-            both.ttl(name)
-            tries, left = both.execute()
-            return int(tries or 0), max(1, left)
-
-        return self._ask(ask) or (0, 0)
+    def give_back(self, kind: str, key: str) -> None:
+        """Take one try back that was counted and is none that should be."""
+        self._ask(lambda client: client.eval(GIVE_BACK, 1, _name(kind, key)))
 
     def clear(self, kind: str, key: str) -> None:
         self._ask(lambda client: client.delete(_name(kind, key)))

@@ -2,6 +2,7 @@
 
 Failures count for a quarter of an hour: per account and address together, per address, and per account. The last one is
 high, for whoever wants to lock an account out must not find it easy either. While a lock holds, no password is looked at.
+A try counts as a failure from before its password is looked at until that was right: of many at once no more get through.
 """
 
 import logging
@@ -31,7 +32,7 @@ class LoginView(auth.LoginView):
     authentication_form = AdminAuthenticationForm
 
     def post(self, request: HttpRequest, *args: Any, **kwargs: Any) -> HttpResponse:
-        wait = self._wait()
+        wait = limits.admit(self._counters(), WINDOW_SECONDS) if settings.OSII_LOGIN_ATTEMPTS else 0
         if not wait:
             return super().post(request, *args, **kwargs)
         minutes = -(-wait // 60)
@@ -42,29 +43,15 @@ class LoginView(auth.LoginView):
         response.headers["Retry-After"] = str(wait)
         return response
 
-    def form_invalid(self, form: AdminAuthenticationForm) -> HttpResponse:
-        if settings.OSII_LOGIN_ATTEMPTS:
-            for kind, key, _most in self._counters():
-                limits.count(kind, key, WINDOW_SECONDS)
-        return super().form_invalid(form)
-
     def form_valid(self, form: AdminAuthenticationForm) -> HttpResponse:
         if settings.OSII_LOGIN_ATTEMPTS:
-            limits.clear(*self._counters()[0][:2])
+            own, *others = [(kind, key) for kind, key, _most in self._counters()]
+            limits.clear(*own)
+            for kind, key in others:
+                limits.give_back(kind, key)
         response = super().form_valid(form)
         audit.record(self.request, response.status_code, {})
         return response
-
-    def _wait(self) -> int:
-        """Seconds until the longest lock ends; 0 without one."""
-        if not settings.OSII_LOGIN_ATTEMPTS:
-            return 0
-        waits = [0]
-        for kind, key, most in self._counters():
-            tries, left = limits.look(kind, key)
-            if tries >= most:
-                waits.append(left)
-        return max(waits)
 
     def _counters(self) -> list[tuple[str, str, int]]:
         """(kind, key, most failures)"""

@@ -1,6 +1,9 @@
 """Probes, metrics, request ids, limits and the record of what staff did: as a load balancer, Prometheus and a guesser see them."""
 
 import re
+import threading
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 from datetime import timedelta
 from types import SimpleNamespace
 from typing import Any
@@ -16,7 +19,7 @@ from coverage.models import ChatSummary
 from graphctx.models import Steer
 from osii.models import ChatImport, ProcessingItem, ProcessingRun, ProcessingStep, StaffAction
 from osii.ops import metrics, probes
-from osii.ops.limits import limits
+from osii.ops.limits import _name, limits
 from osii.ops.requests import address_of
 from tests.osii import rows
 from tests.osii.api import Caller, learner_caller
@@ -202,6 +205,61 @@ def test_without_redis_nobody_is_locked_out(guesser: Any, settings: Any, monkeyp
     assert [guesser("wrong").status_code for _ in range(5)] == [200] * 5
     assert guesser("right").status_code == 302
     monkeypatch.setattr(limits, "_away_until", 0.0)
+
+
+def test_of_tries_at_once_no_more_are_looked_at_than_of_tries_in_turn(
+    rq_connection: Any, settings: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    settings.OSII_LOGIN_ATTEMPTS = 3
+    looked_at: list[str] = []
+    together = threading.Barrier(8)
+
+    def authenticate(_request: Any, **given: str) -> None:
+        """A password is wrong only once all eight have come so far, or as many as come."""
+        looked_at.append(given["password"])
+        with suppress(threading.BrokenBarrierError):
+            together.wait(0.5)
+
+    monkeypatch.setattr("django.contrib.auth.forms.authenticate", authenticate)
+
+    def eight_tries() -> list[int]:
+        looked_at.clear()
+        together.reset()
+        rq_connection.flushdb()
+        with ThreadPoolExecutor(8) as pool:
+            sent = [pool.submit(Client().post, "/login/", {"username": "ada", "password": f"{n}"}) for n in range(8)]
+        return sorted(one.result().status_code for one in sent)
+
+    assert eight_tries() == [200] * 3 + [429] * 5
+    assert len(looked_at) == 3
+
+    def looks_and_counts_apart(counters: Any, seconds: int) -> int:
+        """The negative control: what it was before both were one step."""
+        (kind, key, most), *_ = counters
+        had = int(rq_connection.get(_name(kind, key)) or 0)
+        with suppress(threading.BrokenBarrierError):
+            looking.wait(2)
+        limits.count(kind, key, seconds)
+        return seconds if had >= most else 0
+
+    looking = threading.Barrier(8)
+    monkeypatch.setattr(limits, "admit", looks_and_counts_apart)
+    assert eight_tries() == [200] * 8
+    assert len(looked_at) == 8
+
+
+def test_a_try_that_was_right_is_no_failure_of_its_address_and_a_window_that_ended_stays_ended(
+    rq_connection: Any,
+) -> None:
+    ways = [("login", "a", 3), ("login-address", "b", 3)]
+    assert [limits.admit(ways, 60) for _ in range(2)] == [0, 0]
+    limits.clear("login", "a")
+    limits.give_back("login-address", "b")
+    assert [limits.admit(ways, 60) for _ in range(2)] == [0, 0]
+    assert 0 < limits.admit(ways, 60) <= 60
+    assert [int(rq_connection.get(_name(kind, key))) for kind, key, _ in ways] == [2, 3], "a refused try counts nowhere"
+    limits.give_back("login", "never")
+    assert not rq_connection.exists(_name("login", "never"))
 
 
 @pytest.mark.django_db
