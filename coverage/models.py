@@ -5,6 +5,7 @@ from django.db.models import Q
 from django.db.models.functions import Mod, Now
 
 from .ids import new_id
+from .words import shown_title
 
 GRAPH_CONTEXT_MAX_TOKENS = 4096
 GRAPH_CONTEXT_STEP = 128
@@ -68,7 +69,12 @@ class Chat(models.Model):
         ]
 
     def __str__(self) -> str:
-        return self.title or f"Chat {self.id}"
+        return self.shown_title
+
+    @property
+    def shown_title(self) -> str:
+        """What pages call the chat: its title, if that can be seen."""
+        return shown_title(self.title, self.id)
 
     @property
     def imported(self) -> bool:

@@ -30,7 +30,7 @@ from django.utils import timezone
 from coverage.models import Chat, Message, MessageCoverage
 from coverage.selectors import uncovered_at_most
 
-from .models import Batch, BatchMessage
+from .models import Batch, BatchMessage, Run
 
 COVERED = "covered"
 UNCOVERED = "uncovered"
@@ -253,3 +253,15 @@ def batch_history(chat_id: UUID) -> QuerySet[Batch]:
         .annotate(message_count=Coalesce(Subquery(messages.values("n")), 0))
         .order_by("-created_at")
     )
+
+
+def last_failed_runs() -> QuerySet[Run]:
+    """Runs that failed and that no later run of their chat followed.
+
+    Each chat with a failure is asked once for its last run, by index: comparing the runs of a chat with each other would
+    take their square.
+    """
+    last = Run.objects.filter(chat=OuterRef("pk")).order_by("-queued_at", "id").values("pk")[:1]
+    failed = Run.objects.filter(status=Run.Status.FAILED).order_by()
+    chats = Chat.objects.filter(pk__in=failed.values("chat")).annotate(last_run=Subquery(last))
+    return Run.objects.filter(pk__in=chats.values("last_run"), status=Run.Status.FAILED)

@@ -10,6 +10,7 @@ from django.utils import timezone
 
 from coverage.ids import new_id
 from coverage.models import Chat, Learner
+from coverage.words import shown_title
 
 from .care.models import Erasure, StaffAction
 from .library.models import Chunk, ChunkVector, Made, Making, MakingSet, Output, OutputKind, OutputSetting
@@ -244,3 +245,8 @@ class ImportedChat(models.Model):
 
     def __str__(self) -> str:
         return f"{self.title or self.position}: {self.state}"
+
+    @property
+    def shown_title(self) -> str:
+        """Its title, if that can be seen."""
+        return shown_title(self.title, self.chat_id or "")

@@ -203,7 +203,7 @@ class Batch(models.Model):
     @property
     def title(self) -> str:
         """What was read: the chat's title or the document's file name."""
-        return self.document.filename if self.document_id else self.chat.title or "Untitled chat"
+        return self.document.filename if self.document_id else self.chat.shown_title
 
     @property
     def found_nothing(self) -> bool:

@@ -195,7 +195,7 @@ def add_read(runs: Sequence[Run]) -> None:
 
 def _chat(run: Run) -> Row:
     return Row(
-        CHAT, run.chat.title or "Untitled chat", reverse("chat", args=[run.chat_id]), "run", run.status, run.queued_at,
+        CHAT, run.chat.shown_title, reverse("chat", args=[run.chat_id]), "run", run.status, run.queued_at,
         note=f"reads {run.get_mode_display()}, {run.chat.learner.name}", error=run.error, phase=run.note,
         done=run.tokens_read, unit="tokens", heartbeat_at=run.heartbeat_at, worker=run.held_by, attempt=run.attempt,
         started_at=run.started_at, finished_at=run.finished_at, key=run.pk,

@@ -13,6 +13,7 @@ from coverage.models import Chat, Learner
 from extraction import figures
 from extraction.figures import Figures, Held
 from extraction.models import Batch, Document, ExtractionVersion, Run
+from extraction.selectors import last_failed_runs
 from extraction.spending import day_is_spent, not_held
 from graphctx.models import EmbeddingSpace, Instance, Proposition
 from graphctx.vectors import missing_vectors
@@ -83,7 +84,7 @@ def _no_worker() -> Iterator[Need]:
             "wifi-off", "bad", count, f"{_s(count, 'run waits', 'runs wait')}, and no worker is online",
             f"{workers.detail}: {workers.advice}." if workers.advice else workers.detail,
             f"{reverse('chats')}?state=running",
-            [Row(run.chat.title or "Untitled chat", reverse("chat", args=[run.chat_id])) for run in waiting[:SHOWN]],
+            [Row(run.chat.shown_title, reverse("chat", args=[run.chat_id])) for run in waiting[:SHOWN]],
         )  # fmt: skip
 
 
@@ -108,7 +109,7 @@ def _parked() -> Iterator[Need]:
             "They failed too often. Automatic runs go around them until someone retries them.",
             f"{reverse('chats')}?state=parked",
             [
-                Row(batch.chat.title or "Untitled chat", reverse("batch", args=[batch.pk]),
+                Row(batch.chat.shown_title, reverse("batch", args=[batch.pk]),
                     f"messages {batch.first_position}–{batch.last_position}: {_short(batch.error)}")
                 for batch in parked[:SHOWN]
             ],
@@ -117,9 +118,8 @@ def _parked() -> Iterator[Need]:
 
 def failed_runs() -> QuerySet[Run]:
     """Runs that failed, were not followed by another run of their chat, and not only because a batch was parked."""
-    later = Run.objects.filter(chat=OuterRef("chat"), queued_at__gt=OuterRef("queued_at"))
     parked = Batch.objects.filter(run=OuterRef("pk"), status=Batch.Status.PARKED)
-    return Run.objects.filter(~Exists(later), ~Exists(parked), status=Run.Status.FAILED).select_related("chat")
+    return last_failed_runs().filter(~Exists(parked)).select_related("chat")
 
 
 def _failed_runs() -> Iterator[Need]:
@@ -131,7 +131,7 @@ def _failed_runs() -> Iterator[Need]:
             "What was read before the failure is kept.",
             f"{reverse('chats')}?state=failed",
             [
-                Row(run.chat.title or "Untitled chat", reverse("chat", args=[run.chat_id]), _short(run.error))
+                Row(run.chat.shown_title, reverse("chat", args=[run.chat_id]), _short(run.error))
                 for run in runs[:SHOWN]
             ],
         )  # fmt: skip
@@ -225,7 +225,7 @@ def _due(rows: Figures, held: Held) -> Iterator[Need]:
             "Their next finished turn, or you, will start a run.",
             f"{reverse('chats')}?state=due&sort=uncovered",
             [
-                Row(row.chat.title or "Untitled chat", reverse("chat", args=[row.chat_id]),
+                Row(row.chat.shown_title, reverse("chat", args=[row.chat_id]),
                     f"{row.uncovered_tokens:,} of {row.tokens:,} tokens uncovered")
                 for row in first
             ],

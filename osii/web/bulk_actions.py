@@ -12,7 +12,7 @@ from django.http import QueryDict
 
 from coverage import summaries
 from coverage.models import Chat
-from coverage.words import counted
+from coverage.words import counted, shown_title
 from extraction import backfill, services
 from extraction.documents.errors import DocumentError
 from extraction.documents.ids import is_file_id
@@ -131,10 +131,10 @@ def _remove_documents(keys: Sequence[Key], by: Doer) -> list[str]:
     return [said, *(f"{counted(times, 'document')} left: {why}." for why, times in refusals.most_common(5))]
 
 
-def _titles(rows: QuerySet[Any], field: str, otherwise: str = "") -> Callable[[Sequence[Key]], list[str]]:
+def _titles(rows: QuerySet[Any], field: str) -> Callable[[Sequence[Key]], list[str]]:
     def titles(keys: Sequence[Key]) -> list[str]:
         found = dict(rows.filter(pk__in=list(keys)).values_list("pk", field))
-        return [found[key] or otherwise for key in keys if key in found]
+        return [shown_title(found[key], key) for key in keys if key in found]
 
     return titles
 
@@ -174,7 +174,7 @@ CHATS = Bulk(
             counts=_active,
         ),
     ),
-    _titles(Chat.objects.all(), "title", "Untitled chat"),
+    _titles(Chat.objects.all(), "title"),
     _chat_rows,
 )  # fmt: skip
 

@@ -3,13 +3,14 @@
 from collections.abc import Iterable
 from uuid import UUID
 
-from django.db.models import Exists, F, OuterRef, Q, QuerySet
+from django.db.models import F, Q, QuerySet
 
 from coverage.models import Chat, ChatFigures, ChatSummary
 from extraction import figures
 from extraction.figures import PARKED, Figures
 from extraction.models import Batch, Run
 from extraction.prompts import chats_read_by_older
+from extraction.selectors import last_failed_runs
 
 from .filters import ListFilter, NamedFilter, SortFilter, choice_filter, learner_filter
 
@@ -20,9 +21,7 @@ def _parked() -> list[UUID]:
 
 def _last_failed() -> QuerySet[Run]:
     """The chats whose last run failed."""
-    later = Q(queued_at__gt=OuterRef("queued_at")) | Q(queued_at=OuterRef("queued_at"), pk__lt=OuterRef("pk"))
-    last = ~Exists(Run.objects.filter(later, chat=OuterRef("chat")))
-    return Run.objects.filter(last, status=Run.Status.FAILED).order_by().values("chat")
+    return last_failed_runs().order_by().values("chat")
 
 
 def _active() -> QuerySet[Run]:
@@ -30,6 +29,8 @@ def _active() -> QuerySet[Run]:
 
 
 SAID_LAST = F("last_said_at").desc(nulls_last=True)
+BY_TIME = frozenset({"", "oldest"})
+"""The orders by when something was said last; chats whose messages have no times come last in both."""
 
 
 class ChatFilter(ListFilter):

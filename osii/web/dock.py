@@ -99,7 +99,7 @@ def _steer_rows(steers: QuerySet[Steer]) -> list[Row]:
     found = steers.select_related("chat").defer("text", "items").order_by("-created_at", "id")[:SHOWN]
     return [
         Row(
-            STEER, steer.chat.title or "Untitled chat", f"{reverse('chat', args=[steer.chat_id])}#steer", "steer",
+            STEER, steer.chat.shown_title, f"{reverse('chat', args=[steer.chat_id])}#steer", "steer",
             steer.status, steer.created_at, note="knowledge context",
             error=steer.reason if steer.status == Steer.Status.FAILED else "",
         )

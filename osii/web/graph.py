@@ -13,6 +13,7 @@ from django.db.models import Count, QuerySet
 from django.urls import reverse
 
 from coverage.models import Chat
+from coverage.words import shown_title
 from extraction.models import Document
 from graphctx.models import Instance, Level, Proposition
 from osii.links import Relation, links_of
@@ -127,7 +128,7 @@ def _graph_of_source(source: Source, rows: QuerySet[Proposition]) -> Graph:
 
 
 def _of_chat(key: UUID, title: str) -> Source:
-    return Source("chat", key, title or "Untitled chat")
+    return Source("chat", key, shown_title(title, key))
 
 
 def _of_document(key: str, filename: str) -> Source:

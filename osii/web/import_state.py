@@ -3,6 +3,7 @@
 import hashlib
 from typing import Any
 
+from coverage import summaries
 from coverage.models import Learner
 from coverage.queueing import LIBRARY
 from osii.imports.report import totals
@@ -24,6 +25,7 @@ def state_context(row: ChatImport) -> dict[str, Any]:
         "checkpoint_states": list(counts["checkpoints"].items()),
         "can_repeat": row.files_kept_until is not None,
         "chats_of": _learner(row),
+        "unread": _unread(row),
         "seen": _token(row, counts),
     }
 
@@ -34,6 +36,15 @@ def _learner(row: ChatImport) -> Learner | None:
         return None
     names = list(row.conversations.exclude(learner="").order_by().values_list("learner", flat=True).distinct()[:2])
     return Learner.objects.filter(name=names[0]).first() if len(names) == 1 else None
+
+
+def _unread(row: ChatImport) -> bool:
+    """Whether anything of these chats waits to be read; as long as some are not counted yet, something may."""
+    if row.active or row.dry_run:
+        return False
+    rows, uncounted = summaries.listed()
+    chats = row.conversations.filter(chat__isnull=False).order_by().values("chat")
+    return bool(uncounted) or rows.filter(chat__in=chats, uncovered_tokens__gt=0).exists()
 
 
 def _token(row: ChatImport, counts: dict[str, Any]) -> str:

@@ -36,9 +36,19 @@ class Lane:
 
 
 @dataclass(frozen=True, slots=True)
+class Tick:
+    """The time of a mark, below it; ``anchor`` keeps the first and the last inside the drawing."""
+
+    x: float
+    text: str
+    anchor: str
+
+
+@dataclass(frozen=True, slots=True)
 class Chart:
     lanes: Sequence[Lane]
     marks: Sequence[Mark]
+    ticks: Sequence[Tick]
 
     @property
     def label(self) -> str:
@@ -47,7 +57,8 @@ class Chart:
 
 def level_chart(instances: Sequence[Instance]) -> Chart:
     """The chart of instances that have a level, oldest first. Marks keep equal distances: what matters is whether the
-    level rose or fell, and one evening's ten answers would be one dot beside last year's. Times are in the table.
+    level rose or fell, and one evening's ten answers would be one dot beside last year's. The first, a middle and the last
+    time stand below; all are in the table.
     """
     marks: list[Mark] = []
     step = (100 - 2 * MARGIN) / max(1, len(instances) - 1)
@@ -64,7 +75,21 @@ def level_chart(instances: Sequence[Instance]) -> Chart:
                 was,
             )
         )
-    return Chart([Lane(level, _height(level)) for level in LANES], marks)
+    return Chart([Lane(level, _height(level)) for level in LANES], marks, _ticks(marks))
+
+
+def _ticks(marks: Sequence[Mark]) -> list[Tick]:
+    """The times of the first, a middle and the last mark: more would run into each other on a phone."""
+    last = len(marks) - 1
+    places = sorted({0, last // 2, last}) if marks else []
+    one_day = len({marks[place].when.date() for place in places}) == 1
+    ticks = []
+    for place in places:
+        when = marks[place].when
+        text = f"{when:%Y-%m-%d}" if not one_day else f"{when:%H:%M}" if place else f"{when:%Y-%m-%d %H:%M}"
+        anchor = "start" if place == 0 < last else "end" if place == last > 0 else "middle"
+        ticks.append(Tick(marks[place].x, text, anchor))
+    return ticks
 
 
 def _height(level: str) -> float:

@@ -2,6 +2,7 @@
 
 import re
 from collections import Counter
+from datetime import timedelta
 
 import pytest
 from django.db import connection
@@ -472,6 +473,19 @@ def test_what_is_asked_for_while_a_run_stops_is_shown_and_can_be_stopped_too(sta
     assert "Abort that too" in said
     staff.post(reverse("chat-abort", args=[chat.pk]))
     assert "; then a run for" not in staff.get(page).text
+
+
+def test_the_next_try_after_a_failure_of_the_model_is_told_until_another_run_follows(staff):
+    chat = rows.chat(title="\u200b \u2060")
+    at = timezone.now() + timedelta(minutes=7, seconds=30)
+    rows.run(chat, "failed", error="The model does not answer.", finished_at=timezone.now(), retry_at=at)
+    page = reverse("chat", args=[chat.pk])
+    told = staff.get(page).text
+    assert "Next try, by itself:" in told and f"{at:%Y-%m-%d %H:%M}" in told and "minutes from now" in told
+    assert f'<h1 dir="auto">(no title) {chat.pk}</h1>' in told
+    assert f'dir="auto">(no title) {chat.pk}</a>' in staff.get(reverse("chats")).text
+    rows.run(chat, "queued")
+    assert "Next try" not in staff.get(page).text
 
 
 def test_abort_and_retry(staff):

@@ -98,6 +98,12 @@ def test_said_last_and_not_changed_last(viewer: Client) -> None:
     order = [chat.title for chat in viewer.get("/chats/", {"sort": "oldest"}).context["page"]]
     assert order == ["old", "middle", "new", "untimed"]
     assert ">unknown<" in viewer.get("/chats/").text
+    note = "such chats come last, whether the list begins"
+    assert [note in viewer.get("/chats/", {"sort": sort}).text for sort in ("", "oldest", "title")] == [
+        True,
+        True,
+        False,
+    ]
 
 
 @pytest.mark.parametrize("state", ["", "due", "unread", "read", "attention", "parked", "running", "failed"])

@@ -22,6 +22,7 @@ from extraction.models import Run
 from osii.imports import jobs, services, uploads
 from osii.imports.attempts import claim
 from osii.models import ChatImport, ImportedChat
+from tests.osii import rows
 from tests.osii.rows import staff_user
 from tests.osii.test_imports import chats, executed, upload
 
@@ -246,9 +247,20 @@ def test_extraction_starts_from_the_import(staff, settings):
     assert "enough unread text" in staff.post(url, {"mode": "due"}, follow=True).text
     assert "Choose what to extract" in staff.post(url, {"mode": "x"}, follow=True).text
     assert not Run.objects.exists()
-    assert "3 runs requested." in staff.post(url, {"mode": "rest"}, follow=True).text
+    told = staff.post(url, {"mode": "rest"}, follow=True).text
+    assert f'3 runs requested. <a href="{reverse("activity")}?view=progress&amp;kind=chat">See them</a>' in told
     assert "0 runs requested. 3 more were active already." in staff.post(url, {"mode": "rest"}, follow=True).text
+    assert "Extract all of it" in told
     assert Run.objects.filter(mode="rest").count() == 3
+    first, *others = Chat.objects.all()
+    for chat in others:
+        rows.batch(chat)
+    Run.objects.filter(status__in=Run.ACTIVE).update(status="aborted")
+    told = staff.post(url, {"mode": "rest"}, follow=True).text
+    assert f'1 run requested. <a href="{reverse("chat", args=[first.pk])}">See it</a>' in told
+    rows.batch(first)
+    page = staff.get(reverse("import", args=[row.pk])).text
+    assert "Extract all of it" not in page and "See chats" in page
     assert services.request_reading(executed(upload(dry_run=True, learner="New")), "rest") == (0, 0)
 
 

@@ -100,6 +100,8 @@ def test_versions_are_compared_side_by_side(staff, extracted):
     upper = services.extract(version.document_id, "upper", "save_variant")
     html = staff.get(url_of(version.document, tab="extractions", a=version.pk, b=upper.pk)).text
     assert "2 lines changed" in html
+    for made in (version, upper):  # of one minute, as a rule
+        assert html.count(f"{made.created_at:%Y-%m-%d %H:%M:%S}") >= 3, "in both menus and above its text"
     assert "<del>Another.</del>" in html or "<del>Another</del>" in html
     assert "Choose two versions" in staff.get(url_of(version.document, tab="extractions", a=version.pk, b="x")).text
 
@@ -315,8 +317,15 @@ def test_collections_are_made_renamed_and_deleted_and_documents_stay(staff):
     assert list(row.documents.all()) == [document]
     staff.post(reverse("collection-rename", args=[row.pk]), {"name": "Later"})
     assert "Later" in staff.get(reverse("collections")).text
-    staff.post(reverse("documents-bulk"), bulk | {"action": "remove"})
+    asked = staff.post(reverse("documents-bulk"), bulk | {"action": "remove"}).text
+    assert "Take 1 document out of" in asked and document.filename in asked
+    assert row.documents.exists()
+    sent = dict(re.findall(r'<input type="hidden" name="(\w+)" value="([^"]*)"', asked[asked.index("What happens") :]))
+    other = staff.post(reverse("documents-bulk"), sent | {"rows": "of-other-documents"})
+    assert (other.status_code, "Other documents match by now" in other.text) == (409, True)
+    assert "1 document taken out" in staff.post(reverse("documents-bulk"), sent, follow=True).text
     assert not row.documents.exists()
+    assert "0 documents taken out" in staff.post(reverse("documents-bulk"), sent, follow=True).text
     staff.post(reverse("collection-delete", args=[row.pk]))
     assert (Collection.objects.count(), Document.objects.count()) == (0, 1)
 

@@ -38,6 +38,9 @@ def test_the_chart_says_in_words_what_it_draws(staff):
         "solid, 2026-03-03 09:00"
     ) in html
     assert html.count("<circle") == 3
+    assert [f"2026-03-0{day}" in html[html.index("level-times") :].partition("</svg>")[0] for day in (1, 2, 3)] == [
+        True
+    ] * 3
     assert html.count("level-mark level-shaky is-gone") == 1
     table = html[html.index("Levels that the evidence shows") :]
     assert table.index("resisted") < table.index("shaky") < table.index("solid")
@@ -52,6 +55,21 @@ def test_a_chart_keeps_its_marks_inside_and_its_lanes_apart():
         assert all(0 < mark.x < 100 for mark in chart.marks)
         assert [mark.y for mark in chart.marks] == [lane.y for lane in chart.lanes][:count]
         assert [mark.was for mark in chart.marks] == [None, *((mark.x, mark.y) for mark in chart.marks)][:count]
+
+
+def test_three_times_at_most_stand_below_a_chart_and_of_one_day_the_hour():
+    claim, chat = rows.proposition(), rows.chat(5)
+    for hour in range(1, 6):
+        at = datetime(2026, 3, 1, hour, tzinfo=UTC)
+        rows.instance(claim, chat, hour, level="solid", occurred_at=at)
+    made = list(claim.instances.order_by("occurred_at"))
+    ticks = {count: [(tick.text, tick.anchor) for tick in level_chart(made[:count]).ticks] for count in (0, 1, 2, 5)}
+    assert ticks == {
+        0: [],
+        1: [("2026-03-01 01:00", "middle")],
+        2: [("2026-03-01 01:00", "start"), ("02:00", "end")],
+        5: [("2026-03-01 01:00", "start"), ("03:00", "middle"), ("05:00", "end")],
+    }
 
 
 def test_links_are_shown_from_either_end(staff):

@@ -117,6 +117,11 @@ def test_the_navigation_stops_counting(reviewer):
     assert "101 candidates wait for review" in reviewer.get(reverse("home")).text
 
 
+def test_every_page_has_one_button_for_its_keys(reviewer, candidate):
+    for page in (reverse("review"), url(candidate), reverse("chats")):
+        assert reviewer.get(page).text.count("data-open-keys") == 1, page
+
+
 # --- The queue --------------------------------------------------------------------------------------------------------
 
 

@@ -2,7 +2,7 @@
 
 import pytest
 
-from coverage.words import counted
+from coverage.words import counted, shown_title
 from osii.templatetags import osii
 
 
@@ -27,3 +27,16 @@ def test_the_plural_is_an_s_where_no_other_is_named() -> None:
         "2 chats",
         "2 batches",
     ]
+
+
+@pytest.mark.parametrize(
+    "title", ["", "  \t", "\u200b\ufeff", "\x07\x1b", "\u2060 \u00ad", "\u3164", "\ufe0f", "\u2800"]
+)
+def test_a_title_that_nobody_can_see_is_named_by_the_id(title: str) -> None:
+    assert shown_title(title, "c1") == "(no title) c1"
+    assert shown_title(title) == "(no title)"
+
+
+@pytest.mark.parametrize("title", ["Tea", "\u200bTea", "茶", "👩\u200d🚀", "-", "\u200f\u05ea\u05d4"])
+def test_a_title_with_anything_to_be_seen_stays_as_it_is(title: str) -> None:
+    assert shown_title(title, "c1") == title

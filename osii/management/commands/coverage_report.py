@@ -6,7 +6,7 @@ from uuid import UUID
 from django.core.management.base import CommandParser
 
 from coverage.models import Chat
-from coverage.words import counted
+from coverage.words import counted, shown_title
 from extraction.selectors import STATES, chat_coverage, coverage_of_chats
 from osii.console import Command as OsiiCommand
 
@@ -48,7 +48,7 @@ def _render_chats(data: dict[str, Any]) -> list[str]:
         notes = ["due"] if row["due"] else []
         notes += [f"{row['parked_tokens']:,} tokens parked"] if row["parked_tokens"] else []
         lines.append(f"{row['chat_id']}  {fraction(row)}{'  [' + ', '.join(notes) + ']' if notes else ''}")
-        lines.append(f"    {row['title'] or '(no title)'} · {row['learner']} · {row['message_count']} messages")
+        lines.append(f"    {shown_title(row['title'])} · {row['learner']} · {row['message_count']} messages")
     total = {key: sum(row[key] for row in data["chats"]) for key in ("total_tokens", "covered_tokens")}
     lines.append(f"{counted(len(data['chats']), 'chat')}: {fraction(total)} read.")
     return lines

@@ -45,7 +45,11 @@ def add(collection: Collection, documents: QuerySet[Document]) -> int:
         return cursor.rowcount
 
 
+def held(collection: Collection, documents: QuerySet[Document]) -> QuerySet[CollectionDocument]:
+    """The entries of those of the documents that are in the collection."""
+    return CollectionDocument.objects.filter(collection=collection, document__in=documents.order_by().values("pk"))
+
+
 def remove(collection: Collection, documents: QuerySet[Document]) -> int:
     """Take documents out of a collection; returns how many were in it."""
-    entries = CollectionDocument.objects.filter(collection=collection, document__in=documents.order_by().values("pk"))
-    return entries.delete()[0]
+    return held(collection, documents).delete()[0]

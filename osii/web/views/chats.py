@@ -21,7 +21,7 @@ from osii.web import readers, selectors
 from osii.web.access import PageRequest, get_chat, staff_action, staff_page
 from osii.web.bulk import offer
 from osii.web.bulk_actions import CHATS
-from osii.web.chat_list import ChatFilter, with_coverage
+from osii.web.chat_list import BY_TIME, ChatFilter, with_coverage
 from osii.web.listing import render_list
 from osii.web.live import ChatState, page_of_messages, read_state, state_context
 from osii.web.paging import page_of
@@ -36,8 +36,15 @@ def chats(request: PageRequest) -> HttpResponse:
     rows, missing = summaries.listed()
     chosen = ChatFilter(request.GET, rows)
     page = page_of(request, chosen.qs)
+    untimed = chosen.chosen().get("sort", "") in BY_TIME and any(row.last_said_at is None for row in page.object_list)
     page.object_list = with_coverage(page.object_list)
-    context = {"page": page, "missing": missing, "bulk": offer(CHATS, request.user), **chosen.context()}
+    context = {
+        "page": page,
+        "missing": missing,
+        "untimed": untimed,
+        "bulk": offer(CHATS, request.user),
+        **chosen.context(),
+    }
     return render_list(request, "chats/chats_page.html", "chats/chat_table.html", context)
 
 

@@ -4,7 +4,7 @@ from urllib.parse import urlencode
 
 from django.contrib import messages
 from django.http import HttpResponse
-from django.shortcuts import redirect
+from django.shortcuts import redirect, render
 from django.urls import reverse
 from django.views.decorators.http import require_POST, require_safe
 
@@ -14,7 +14,7 @@ from osii.models import Collection
 from osii.ops import audit
 from osii.permissions import PROCESS, SEE_DOCUMENTS, Needs
 from osii.web.access import PageRequest, staff_page
-from osii.web.bulk import offer
+from osii.web.bulk import NAMED, offer, print_of
 from osii.web.bulk_actions import DOCUMENTS
 from osii.web.documents import membership, selection
 from osii.web.documents.listing import DocumentFilter, with_columns
@@ -51,7 +51,8 @@ def documents(request: PageRequest) -> HttpResponse:
 @require_POST
 @staff_page(SEE_DOCUMENTS)
 def documents_bulk(request: PageRequest) -> HttpResponse:
-    """Put the chosen documents into a collection, take them out of one, or go to the planner with them."""
+    """Put the chosen documents into a collection, go to the planner with them, or take them out of a collection: that only
+    after a page has said how many these are."""
     form = BulkForm(request.POST)
     if not form.is_valid():
         messages.error(request, "Nothing was changed: choose what to do, and with which collection.")
@@ -64,6 +65,8 @@ def documents_bulk(request: PageRequest) -> HttpResponse:
     if action == "process":
         return _to_planner(request)
     collection = form.cleaned_data["collection"]
+    if action == "remove" and (question := _ask(request, collection)):
+        return question
     named = list(selection.chosen(request.POST).values_list("pk", flat=True)[:MOST_NAMED])
     if action == "add":
         count = membership.add(collection, selection.chosen(request.POST))
@@ -73,6 +76,29 @@ def documents_bulk(request: PageRequest) -> HttpResponse:
         messages.success(request, f"{counted(count, 'document')} taken out of “{collection.name}”.")
     audit.acted_on(request, named, action=action, collection_id=collection.pk, rows=count)
     return _back(request)
+
+
+def _ask(request: PageRequest, collection: Collection) -> HttpResponse | None:
+    """The page that says what would be taken out of the collection; None where just that was confirmed, or is nothing."""
+    entries = membership.held(collection, selection.chosen(request.POST))
+    ids = list(entries.values_list("document", flat=True))
+    looked_at = request.POST.get("rows", "")
+    if not ids or looked_at == print_of(ids):
+        return None
+    everything = bool(request.POST.get(selection.EVERYTHING))
+    context = {
+        "collection": collection,
+        "what": counted(len(ids), "document"),
+        "named": list(Document.objects.filter(pk__in=ids[:NAMED]).values_list("filename", flat=True)),
+        "unnamed": max(0, len(ids) - NAMED),
+        "print": print_of(ids),
+        "changed": bool(looked_at),
+        "everything": everything,
+        "filters": request.POST.get("filters", ""),
+        "picked": [] if everything else selection.chosen_ids(request.POST),
+        "back": _list_url(request),
+    }
+    return render(request, "collections/take_out_page.html", context, status=409 if looked_at else 200)
 
 
 def _to_planner(request: PageRequest) -> HttpResponse:
@@ -92,6 +118,10 @@ def _to_planner(request: PageRequest) -> HttpResponse:
     return redirect(f"{planner}?{urlencode({'ids': '.'.join(one.removeprefix('sha256-') for one in ids)})}")
 
 
-def _back(request: PageRequest) -> HttpResponse:
+def _list_url(request: PageRequest) -> str:
     filters = request.POST.get("filters", "")
-    return redirect(f"{reverse('documents')}?{filters}" if filters else reverse("documents"))
+    return f"{reverse('documents')}?{filters}" if filters else reverse("documents")
+
+
+def _back(request: PageRequest) -> HttpResponse:
+    return redirect(_list_url(request))

@@ -7,6 +7,8 @@ from django.contrib import messages
 from django.http import HttpResponse
 from django.shortcuts import get_object_or_404, redirect, render
 from django.urls import reverse
+from django.utils.html import format_html
+from django.utils.safestring import SafeString
 from django.views.decorators.csrf import csrf_exempt, csrf_protect
 from django.views.decorators.http import require_http_methods, require_POST, require_safe
 
@@ -141,6 +143,14 @@ def import_repeat(request: PageRequest, import_id: UUID) -> HttpResponse:
     return redirect("import", import_id=again.pk)
 
 
+def _requested(row: ChatImport, said: str, count: int) -> SafeString:
+    """What was asked for, and the way to where it is seen: the chat's own page where it is one."""
+    active = Run.objects.filter(status__in=Run.ACTIVE, chat__in=row.conversations.order_by().values("chat"))
+    run = active.first() if count == 1 else None
+    to = reverse("chat", args=[run.chat_id]) if run else f"{reverse('activity')}?view=progress&kind=chat"
+    return format_html('{} <a href="{}">See {}</a>', said, to, "it" if count == 1 else "them")
+
+
 @require_POST
 @staff_action("extraction.add_run", IMPORT)
 def import_extract(request: PageRequest, import_id: UUID) -> HttpResponse:
@@ -153,7 +163,7 @@ def import_extract(request: PageRequest, import_id: UUID) -> HttpResponse:
     made, joined = services.request_reading(row, mode)
     if made or joined:
         more = f" {joined:,} more {'was' if joined == 1 else 'were'} active already." if joined else ""
-        messages.success(request, f"{counted(made, 'run')} requested.{more}")
+        messages.success(request, _requested(row, f"{counted(made, 'run')} requested.{more}", made + joined))
     elif mode == Run.Mode.DUE:
         messages.info(
             request, "None of these chats has enough unread text yet. “Extract all of it” reads what there is."
