@@ -272,8 +272,14 @@ SILENCED_SYSTEM_CHECKS = ["security.W005", "security.W021"]
 # --- Logging: lines on stderr, plain or JSON ----------------------------------------------------------------------------------
 
 
+SENT_WRONG = (
+    "DisallowedHost", "DisallowedRedirect", "InvalidSessionKey", "RequestDataTooBig", "SuspiciousMultipartForm", "SuspiciousSession",
+    "TooManyFieldsSent", "TooManyFilesSent",
+)  # fmt: skip
+
+
 def one_line(record: logging.LogRecord) -> bool:
-    """Anybody can send a wrong Host header: its traceback says nothing that the message does not."""
+    """Anybody can send these: a traceback says nothing that the message does not."""
     record.exc_info = record.exc_text = None
     return True
 
@@ -283,7 +289,7 @@ LOGGING = logs.configuration(
     **{
         "django": {"level": "WARNING"},
         "django.request": {"level": "ERROR"},  # what a client did wrong, its answer says
-        "django.security.DisallowedHost": {"filters": ["one_line"]},
+        **{f"django.security.{name}": {"filters": ["one_line"]} for name in SENT_WRONG},
         "django.server": {"handlers": ["stderr"], "level": "INFO", "propagate": False},
         **{name: {"level": "INFO"} for name in ("coverage", "graphctx", "extraction", "osii")},
     },

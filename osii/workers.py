@@ -29,7 +29,7 @@ BEAT_SECONDS = 10
 # time limit, during which nobody could enqueue that job again.
 LIFE_SECONDS = 60
 
-BEHIND = 10
+BEHIND = 5
 """How much nicer a worker of chats or documents is than what people wait for: pages, the API, steers."""
 
 
@@ -113,7 +113,7 @@ def _subject(job: Job) -> dict[str, str]:
 def give_way() -> None:
     """From now on this process, and what it starts, takes the processor when those whom somebody waits for leave it.
 
-    It still gets a tenth of what each of them gets, so that its lease and its locks do not wait for ever.
+    Where they leave nothing it still gets a third of what each of them gets: its lease, its locks and its backlog must not wait.
     """
     os.nice(BEHIND)
 

@@ -18,7 +18,9 @@ def _start() -> WSGIHandler:
     from django.core.signals import request_finished
 
     from osii.care import memory  # models can be imported from now on
+    from osii.ops.requests import Request
 
+    started.request_class = Request
     request_finished.connect(memory.watch.look)
     return started
 

@@ -18,15 +18,22 @@ class ApiMiddleware:
         self.get_response = get_response
 
     def __call__(self, request: HttpRequest) -> HttpResponse:
-        response = self.get_response(request)
         if not request.path_info.startswith(ROOT):
-            return response
+            return self.get_response(request)
+        response = _without_length(request) or self.get_response(request)
         if response.status_code >= 400 and response.headers.get("Content-Type") != MEDIA_TYPE:
             kept = {name: value for name, value in response.headers.items() if name == "Allow"}
             response = problem_response(response.status_code, _DETAILS.get(response.status_code, ""), headers=kept)
         response.headers.setdefault("Cache-Control", "no-store")
         audit.record_call(request, response.status_code)
         return response
+
+
+def _without_length(request: HttpRequest) -> HttpResponse | None:
+    """Where no length is given, Django reads nothing, and each route would say that something is missing."""
+    if "chunked" not in request.headers.get("Transfer-Encoding", "").lower():
+        return None
+    return problem_response(411, "Send the body with a Content-Length, not in chunks.")
 
 
 _DETAILS = {

@@ -5,7 +5,9 @@ import secrets
 from collections.abc import Callable
 
 from django.conf import settings
+from django.core.handlers.wsgi import WSGIRequest
 from django.http import HttpRequest, HttpResponse
+from django.utils.http import parse_header_parameters
 
 from . import logs
 
@@ -20,6 +22,17 @@ FORM_BYTES = 4 * 2**20
 SAFE = {"GET", "HEAD", "OPTIONS", "TRACE"}
 
 Answer = Callable[..., HttpResponse]
+
+
+class Request(WSGIRequest):
+    """A request whose address and forms are UTF-8, as our pages send them, whatever charset it names.
+
+    Django would take any that Python knows: zlib and idna are among them, and reading an address by these fails before
+    there is anything that could answer.
+    """
+
+    def _set_content_type_params(self, meta: dict[str, str]) -> None:
+        self.content_type, self.content_params = parse_header_parameters(meta.get("CONTENT_TYPE", ""))
 
 
 class OperationsMiddleware:

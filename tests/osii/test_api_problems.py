@@ -92,8 +92,9 @@ def test_a_body_over_the_limit(ada: Caller, url: str, settings: Any) -> None:
 
 
 def test_a_body_in_chunks(ada: Caller, url: str) -> None:
-    answer = ada.send("PUT", url, raw=b"[]", headers={"Transfer-Encoding": "chunked"})
-    assert (answer.status, answer.body["title"]) == (411, "Length Required")
+    for method, path, body in (("PUT", url, b"[]"), ("POST", "/chats", b""), ("POST", "/context", b"")):
+        answer = ada.send(method, path, raw=body, headers={"Transfer-Encoding": "chunked"})
+        assert (answer.status, answer.body["title"]) == (411, "Length Required")
 
 
 def test_a_body_that_ends_early(ada: Caller, url: str) -> None:

@@ -1,11 +1,14 @@
 """What every request meets, whatever route it asks for: headers, tokens of forms, sizes, redirects."""
 
 from collections.abc import Iterator
+from io import BytesIO
 from typing import Any
 
 import pytest
 from django.conf import settings
 from django.contrib.auth.models import User
+from django.core.exceptions import TooManyFieldsSent
+from django.core.handlers.wsgi import WSGIRequest
 from django.http import HttpResponse
 from django.test import Client, RequestFactory
 from django.urls import reverse
@@ -110,10 +113,26 @@ def test_uploads_are_refused_unread_to_whoever_may_not_send_them(monkeypatch: py
         assert Client().post(path, {"complete": "yes"})["Location"].startswith("/login/")
 
 
-def test_a_form_of_very_many_fields_is_refused(root: Client) -> None:
+def test_a_form_of_very_many_fields_is_refused_in_one_line(root: Client, caplog: pytest.LogCaptureFixture) -> None:
     fields = {f"f{number}": "x" for number in range(settings.DATA_UPLOAD_MAX_NUMBER_FIELDS + 1)}
     for path in (reverse("documents-bulk"), reverse("collection-create"), reverse("intake-upload")):
         assert root.post(path, fields | {"complete": "yes"}).status_code == 400, path
+    assert {record.name for record in caplog.records} == {"django.security.TooManyFieldsSent"}
+    assert not any(record.exc_info for record in caplog.records)
+
+
+@pytest.mark.parametrize("charset", ["zlib", "idna", "undefined", "rot13"])
+def test_no_charset_that_a_request_names_breaks_reading_it(charset: str) -> None:
+    body = b'--b\r\nContent-Disposition: form-data; name="username"\r\n\r\n\xffr\r\n--b--\r\n'
+    sent = {
+        "REQUEST_METHOD": "POST", "QUERY_STRING": "next=%ff", "CONTENT_LENGTH": str(len(body)),
+        "CONTENT_TYPE": f"multipart/form-data; boundary=b; charset={charset}",
+    }  # fmt: skip
+    given = RequestFactory()._base_environ(**sent) | {"wsgi.input": BytesIO(body)}
+    with pytest.raises((LookupError, UnicodeError, TooManyFieldsSent)):
+        WSGIRequest(dict(given))
+    request = requests.Request(given)
+    assert (request.GET["next"], request.POST["username"]) == ("\ufffd", "\ufffdr")
 
 
 # --- Addresses ---
