@@ -1,7 +1,7 @@
 """Each extractor on a sample repeated to a useful size, beside the library alone that it uses, or a rival of it.
 
-The extractor is measured in this process, from bytes to a finished bundle. What its child process adds (a new
-interpreter, and importing the libraries) is a row of its own.
+The extractor is measured in this process, from bytes to a finished bundle, and on a file of a tenth as well. What its child
+process adds (a new interpreter, and importing the libraries) is a row of its own.
 """
 
 import logging
@@ -11,7 +11,6 @@ import zipfile
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from email import message_from_bytes, policy
-from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -21,15 +20,28 @@ from extraction.documents.extractors import registry
 from extraction.documents.extractors.base import SourceFile
 from extraction.documents.media import HEAD_BYTES, media_type
 
-from .measure import median_ratio, spread, take_turns
+from .longer_files import FORMATS, longer
+from .measure import cost_of, growth, median_ratio, spread, take_turns
 from .result import Result
 
-SAMPLES = Path(__file__).resolve().parents[1] / "osii" / "samples" / "documents"
-FORMATS = SAMPLES / "formats"
 ROUNDS = 7
-PDF_COPIES = 25
-TEXT_COPIES = 400
+SHORTER = 10
+"""A file of so much less is measured too."""
+COPIES = {
+    "text": 400,
+    "html": 60,
+    "pdf": 20,
+    "pdf-tables": 20,
+    "docx": 10,
+    "pptx": 10,
+    "xlsx": 10,
+    "eml": 10,
+    "epub": 10,
+}
+"""Extractor: how often its sample is repeated, a multiple of SHORTER."""
+PAGES = 2  # of the PDF sample
 OCR = ("tesseract", "rapidocr")
+LIMIT = "reading the bytes"
 
 
 def run() -> list[Result]:
@@ -38,66 +50,48 @@ def run() -> list[Result]:
 
 
 def _results(folder: Path) -> Iterator[Result]:
-    pdf = _many_pages(FORMATS / "inspecting-a-heat-pump.pdf", folder / "long.pdf")
-    text = folder / "long.txt"
-    text.write_text((SAMPLES / "describing-data.md").read_text(encoding="utf-8") * TEXT_COPIES, encoding="utf-8")
-    page = folder / "long.html"
-    article = (FORMATS / "sourdough.html").read_text(encoding="utf-8")
-    middle = article[article.index("<p>") : article.index("<table>")]
-    page.write_text(article.replace(middle, middle * 60), encoding="utf-8")
-    pages = 2 * PDF_COPIES
-    yield from _pair(
-        "text", text, "MB", text.stat().st_size / 1e6, folder, ("read and decode", lambda: text.read_text("utf-8"))
-    )
-    yield from _pair(
-        "html", page, "MB", page.stat().st_size / 1e6, folder, ("trafilatura, plain text", lambda: _trafilatura(page))
-    )
-    yield from _pair("pdf", pdf, "pages", pages, folder, ("pdfminer.six, text alone", lambda: _pdfminer(pdf)))
-    yield from _pair(
-        "pdf-tables", pdf, "pages", pages, folder, ("pdfplumber, text and tables", lambda: _pdfplumber(pdf))
-    )
-    yield from _pair(
-        "docx", FORMATS / "watering-plan.docx", "files", 1, folder, ("python-docx, paragraphs alone", _docx)
-    )
-    for name, sample, rival, alone in (
-        ("pptx", "limiting-factors.pptx", "python-pptx, text frames alone", _pptx),
-        ("xlsx", "meter-readings.xlsx", "openpyxl, values alone", _xlsx),
-        ("eml", "bicycle-workshop.eml", "the standard library, the body alone", _eml),
-        ("epub", "circle-of-fifths.epub", "unpacking all of it", _epub),
-    ):
-        path = FORMATS / sample
-        yield from _pair(name, path, "files", 1, folder, (rival, partial(alone, path)))
+    for name, copies in COPIES.items():
+        path, short = longer(name, copies, folder), longer(name, copies // SHORTER, folder)
+        unit, amount = _amount(name, path, copies)
+        yield from _pair(name, path, short, unit, amount, folder)
     for name in OCR:
         if not registry.extractors()[name].ready():
-            yield from _pair(name, FORMATS / "soil-samples-scanned.pdf", "pages", 1, folder, rounds=3)
+            yield from _pair(name, FORMATS / "soil-samples-scanned.pdf", None, "pages", 1, folder, rounds=3)
     yield from _child(folder)
 
 
+def _amount(name: str, path: Path, copies: int) -> tuple[str, float]:
+    """The unit of the throughput, and how much of it the file has."""
+    if name in ("text", "html"):
+        return "MB", path.stat().st_size / 1e6
+    return ("pages", PAGES * copies) if name.startswith("pdf") else ("files", 1)
+
+
 def _pair(
-    name: str,
-    path: Path,
-    unit: str,
-    amount: float,
-    folder: Path,
-    rival: tuple[str, Callable[[], Any]] | None = None,
-    *,
-    rounds: int = ROUNDS,
+    name: str, path: Path, short: Path | None, unit: str, amount: float, folder: Path, *, rounds: int = ROUNDS
 ) -> Iterator[Result]:
     """Throughput of an extractor, of its rival and of reading the bytes in the same rounds; higher is better."""
-    limit = "reading the bytes"
-    calls = {limit: path.read_bytes, **(dict([rival]) if rival else {}), name: lambda: _extract(name, path, folder)}
+    rival, alone = RIVALS.get(name, ("", None))
+    calls: dict[str, Callable[[], object]] = {LIMIT: path.read_bytes}
+    calls |= {rival: lambda: alone(path)} if alone else {}
+    calls[name] = lambda: _extract(name, path, folder)
+    calls |= {"short": lambda: _extract(name, short, folder)} if short else {}
     times = take_turns(calls, rounds=rounds, warm_up=1)
+    shorter = times.pop("short", None)
+    factor = path.stat().st_size / short.stat().st_size if short and unit == "MB" else SHORTER
     rates = {case: [amount / (milliseconds / 1000) for milliseconds in taken] for case, taken in times.items()}
-    for case, values in rates.items():
+    for case in [case for case in rates if case != name]:
         yield Result(
-            "extractors",
-            name if case == name else f"{name}: {case}",
-            f"{unit}/s",
-            **spread(values),
-            beside="" if case == limit else f"{name}: {limit}",
-            ratio=None if case == limit else median_ratio(values, rates[limit]),
-            to_rival=median_ratio(values, rates[rival[0]]) if rival and case == name else None,
-        )
+            "extractors", f"{name}: {case}", f"{unit}/s", **spread(rates[case]),
+            beside="" if case == LIMIT else f"{name}: {LIMIT}",
+            ratio=None if case == LIMIT else median_ratio(rates[case], rates[LIMIT]),
+        )  # fmt: skip
+    yield Result(
+        "extractors", name, f"{unit}/s", **spread(rates[name]), beside=f"{name}: {LIMIT}",
+        ratio=median_ratio(rates[name], rates[LIMIT]),
+        to_rival=median_ratio(rates[name], rates[rival]) if alone else None,
+        growth=growth(shorter, times[name], factor) if shorter else None, peak_mb=cost_of(calls[name]).peak_mb,
+    )  # fmt: skip
 
 
 def _extract(name: str, path: Path, folder: Path) -> None:
@@ -143,14 +137,8 @@ def _made(path: Path) -> Path:
     return path
 
 
-def _many_pages(source: Path, target: Path) -> Path:
-    import pypdfium2
-
-    pages, long = pypdfium2.PdfDocument(source), pypdfium2.PdfDocument.new()
-    for _ in range(PDF_COPIES):
-        long.import_pages(pages)
-    long.save(target)
-    return target
+def _read(path: Path) -> str:
+    return path.read_text(encoding="utf-8")
 
 
 def _trafilatura(path: Path) -> str | None:
@@ -196,7 +184,20 @@ def _epub(path: Path) -> list[bytes]:
         return [package.read(name) for name in package.namelist()]
 
 
-def _docx() -> list[str]:
+def _docx(path: Path) -> list[str]:
     from docx import Document
 
-    return [paragraph.text for paragraph in Document(str(FORMATS / "watering-plan.docx")).paragraphs]
+    return [paragraph.text for paragraph in Document(str(path)).paragraphs]
+
+
+RIVALS: dict[str, tuple[str, Callable[[Path], object]]] = {
+    "text": ("read and decode", _read),
+    "html": ("trafilatura, plain text", _trafilatura),
+    "pdf": ("pdfminer.six, text alone", _pdfminer),
+    "pdf-tables": ("pdfplumber, text and tables", _pdfplumber),
+    "docx": ("python-docx, paragraphs alone", _docx),
+    "pptx": ("python-pptx, text frames alone", _pptx),
+    "xlsx": ("openpyxl, values alone", _xlsx),
+    "eml": ("the standard library, the body alone", _eml),
+    "epub": ("unpacking all of it", _epub),
+}

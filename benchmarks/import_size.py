@@ -6,7 +6,7 @@ import random
 import sys
 import tempfile
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -15,14 +15,15 @@ from osii import embedded
 
 from . import scratch
 from .import_speed import WORDS, node
-from .measure import once
+from .measure import once, with_growth
 from .result import Result, Target
 
 MANAGE = Path(__file__).resolve().parent.parent / "manage.py"
 MEGABYTE = 10**6
-QUICK, FULL = 20 * MEGABYTE, (100 * MEGABYTE, 500 * MEGABYTE)
+QUICK, FULL = (2 * MEGABYTE, 20 * MEGABYTE), (100 * MEGABYTE, 500 * MEGABYTE)
 MESSAGES = 120  # of each conversation
-LONG = 100_000  # messages of the long chat
+LONG = (10_000, 100_000)
+"""Messages of one long chat."""
 PEAK_MB = 300
 LEARNER = "Benchmark import-size"
 PARSED_WHOLE = "import json, sys; kept = [json.loads(line) for line in open(sys.argv[1], 'rb')]"
@@ -30,38 +31,51 @@ PARSED_WHOLE = "import json, sys; kept = [json.loads(line) for line in open(sys.
 
 
 def run_quick() -> list[Result]:
-    return _export(QUICK)
+    return _at_sizes(QUICK, _export)
 
 
 def run_full() -> list[Result]:
-    return [
-        *(row for size in FULL for row in _export(size)), *_long_chat(), *_long_conversation(),
-    ]  # fmt: skip
+    return [*_at_sizes(FULL, _export), *_at_sizes(LONG, _long_chat), *_at_sizes(LONG, _long_conversation)]
+
+
+def _at_sizes(sizes: Sequence[int], measure: Callable[[int], list[Result]]) -> list[Result]:
+    """The rows of each size, with their growth from the one before: of the memory, and of the time for all. Both contain the
+    process and its start.
+    """
+    results: list[Result] = []
+    before: list[Result] = []
+    for place, size in enumerate(sizes):
+        before = with_growth(measure(size), before, size / sizes[place - 1])
+        results += before
+    return results
 
 
 def _export(size: int) -> list[Result]:
-    return _measure(f"ChatGPT export of {size // MEGABYTE} MB", "conversations.json", lambda path: _write(path, size))
+    what = f"ChatGPT export of {size / MEGABYTE:g} MB"
+    return _measure(what, "conversations.json", lambda path: _write(path, size))
 
 
-def _long_chat() -> list[Result]:
-    return _measure("one chat in JSON Lines", "chat.jsonl", _write_long_chat)
+def _long_chat(count: int) -> list[Result]:
+    return _measure("one chat in JSON Lines", "chat.jsonl", lambda path: _write_long_chat(path, count))
 
 
-def _long_conversation() -> list[Result]:
-    return _measure("one ChatGPT conversation", "conversations.json", _write_long_conversation)
+def _long_conversation(count: int) -> list[Result]:
+    return _measure(
+        "one ChatGPT conversation", "conversations.json", lambda path: _write_long_conversation(path, count)
+    )
 
 
 def _measure(what: str, file: str, write: Callable[[Path], int]) -> list[Result]:
     with tempfile.TemporaryDirectory() as directory:
         path = Path(directory) / file
         count = write(path)
-        learner = f"{LEARNER} {what}"
+        name = f"{what}, {count:,} messages"
+        learner = f"{LEARNER} {name}"
         seconds, peak = _import(path, learner)
         whole = _spawned([sys.executable, "-c", PARSED_WHOLE, str(path)])[1]
     stored = Message.objects.filter(chat__learner__name=learner).count()
     if stored != count:
         raise RuntimeError(f"{stored} messages are stored, not {count}: the import-size benchmark is void")
-    name = f"{what}, {count:,} messages"
     return [
         Result("import-size", f"{name}: json.loads of all of it: peak memory", "MB", **once(whole / MEGABYTE)),
         Result("import-size", name, "messages/s", **once(count / seconds)),
@@ -102,26 +116,26 @@ def _write(path: Path, size: int) -> int:
     return count
 
 
-def _write_long_chat(path: Path) -> int:
-    words = random.Random(LONG)
+def _write_long_chat(path: Path, count: int) -> int:
+    words = random.Random(count)
     with path.open("w", encoding="utf-8") as out:
-        for number in range(LONG):
+        for number in range(count):
             text = " ".join(words.choices(WORDS, k=words.randint(10, 60)))
             out.write(json.dumps({"role": ("user", "assistant")[number % 2], "content": text}) + "\n")
-    return LONG
+    return count
 
 
-def _write_long_conversation(path: Path) -> int:
+def _write_long_conversation(path: Path, count: int) -> int:
     """The hardest to read in parts: its tree has to be there before its active path is known."""
-    words = random.Random(LONG)
+    words = random.Random(count)
     with path.open("w", encoding="utf-8") as out:
         out.write('[{"title": "A long one", "create_time": 1790000000, "update_time": 1790000001, "mapping": {')
         out.write(f'"root": {json.dumps({"id": "root", "message": None, "parent": None, "children": ["m0"]})}')
-        for index in range(LONG):
+        for index in range(count):
             text = " ".join(words.choices(WORDS, k=words.randint(10, 60)))
-            out.write(f', "m{index}": {json.dumps(node(index, text, LONG))}')
-        out.write(f'}}, "current_node": "m{LONG - 1}", "conversation_id": "size-long"}}]')
-    return LONG
+            out.write(f', "m{index}": {json.dumps(node(index, text, count))}')
+        out.write(f'}}, "current_node": "m{count - 1}", "conversation_id": "size-long"}}]')
+    return count
 
 
 def _until(done: Callable[[], bool]) -> Iterator[int]:

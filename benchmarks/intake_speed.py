@@ -19,7 +19,7 @@ from django.test.utils import override_settings
 from extraction.documents import services
 from extraction.models import Document
 
-from .measure import median_ratio, spread
+from .measure import cost_of, growth, median_ratio, spread
 from .processor import worked
 from .result import Result, Target
 
@@ -46,6 +46,7 @@ def _run(many: int) -> list[Result]:
         found = Document.objects.filter(sources__path__startswith=directory).count()
         if found != many or sum(1 for _ in services.reconcile_all(dry_run=True)):
             raise RuntimeError(f"{found} documents are whole, not {many}: the intake benchmark is void")
+        queries = _queries(Path(directory) / "one more.txt")
     compared = FEW // PART
     bytes_once = [part["written", "ms"] for part in parts[:compared]]
     results = [Result("intake", LIMIT, "ms/file", **spread(bytes_once))]
@@ -57,7 +58,8 @@ def _run(many: int) -> list[Result]:
             Result("intake", case, f"{unit}/file", **spread(first), **against),
             Result(
                 "intake", f"{what}, of the last {FEW:,} of {many:,}", f"{unit}/file", **spread(last), beside=case,
-                ratio=median_ratio(last, first), target=Target(1.25, of_ratio=True),
+                ratio=median_ratio(last, first), target=Target(1.25, of_ratio=True), queries=queries.get(what),
+                growth=growth(first, last, many / FEW),
             ),
         ]  # fmt: skip
     return results
@@ -75,6 +77,16 @@ def _part(directory: Path, start: int, many: int) -> dict[tuple[str, str], float
     if start < FEW or start >= many - FEW:
         measured |= _measured("extracted", EXTRACTED, lambda: [services.extract(one) for one in ids[:EXTRACTED]])
     return measured
+
+
+def _queries(path: Path) -> dict[str, int]:
+    """How many of each kind of work on one file more."""
+    path.write_text("A note that is not there yet.\n")
+    added: list[str] = []
+    return {
+        "added": cost_of(lambda: added.append(services.add_file(path).file_id)).queries,
+        "extracted": cost_of(lambda: services.extract(added[0])).queries,
+    }
 
 
 def _write(path: Path, data: bytes) -> None:

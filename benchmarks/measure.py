@@ -73,6 +73,24 @@ def growth(small: Sequence[float], large: Sequence[float], factor: float) -> flo
     return math.log(min(large) / min(small)) / math.log(factor)
 
 
+def grown(before: Result, now: Result, factor: float) -> float | None:
+    """The exponent between the same row at two sizes, of its fastest rounds (their 10th percentile). Of a rate it is that of
+    the time for all: 1 where the rate stays. None where there is nothing to compare.
+    """
+    if before.unit != now.unit or not (before.low and now.low):
+        return None
+    if now.unit.endswith("/s"):
+        return 1 - growth([before.high], [now.high], factor)
+    return growth([before.low], [now.low], factor)
+
+
+def with_growth(rows: list[Result], before: list[Result], factor: float) -> list[Result]:
+    """The rows with their growth from the same rows at the size before, where there was one."""
+    if not before:
+        return rows
+    return [replace(row, growth=grown(old, row, factor)) for old, row in zip(before, rows, strict=True)]
+
+
 @dataclass(frozen=True, slots=True)
 class Cost:
     """``peak_mb`` is None where the kernel does not tell."""
@@ -160,8 +178,8 @@ def compare(benchmark: str, sizes: Mapping[int, int], case: Callable[[int], Case
         cost = cost_of(made.ours)
         calls = {"limit": made.limit[1], **made.rivals, "ours": made.ours}
         times = take_turns(calls, rounds=rounds, warm_up=1)
-        grown = growth(before[1], times["ours"], size / before[0]) if before else None
-        results += _rows(benchmark, unit, made, times, cost, grown)
+        exponent = growth(before[1], times["ours"], size / before[0]) if before else None
+        results += _rows(benchmark, unit, made, times, cost, exponent)
         before = size, times["ours"]
     return results
 
@@ -175,16 +193,15 @@ def at_sizes(sizes: Sequence[int], over: Callable[[int], list[Result]]) -> list[
             rows = {row.case: row for row in over(size)}
         for case, row in rows.items():
             old = before.get(case)
-            comparable = old is not None and row.unit in {"ms", "s"} and old.unit == row.unit
-            grown = growth([old.low], [row.low], size / sizes[place - 1]) if comparable else None
+            exponent = grown(old, row, size / sizes[place - 1]) if old else None
             beside = f"{size:,}: {row.beside}" if row.beside in rows else row.beside
-            results.append(replace(row, case=f"{size:,}: {case}", beside=beside, growth=grown))
+            results.append(replace(row, case=f"{size:,}: {case}", beside=beside, growth=exponent))
         before = rows
     return results
 
 
 def _rows(
-    benchmark: str, unit: str, case: Case, times: dict[str, list[float]], cost: Cost, grown: float | None
+    benchmark: str, unit: str, case: Case, times: dict[str, list[float]], cost: Cost, exponent: float | None
 ) -> list[Result]:
     rate = unit.endswith("/s")
     values = {
@@ -205,6 +222,6 @@ def _rows(
         benchmark, f"{case.name}: ours", unit, **spread(values["ours"]), beside=limit,
         ratio=median_ratio(values["ours"], values["limit"]), target=case.target,
         to_rival=median_ratio(values["ours"], values[best]) if best else None,
-        growth=grown, peak_mb=cost.peak_mb, queries=cost.queries,
+        growth=exponent, peak_mb=cost.peak_mb, queries=cost.queries,
     )  # fmt: skip
     return [*results, ours]

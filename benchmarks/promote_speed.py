@@ -14,11 +14,11 @@ from extraction.models import Document, ExtractionVersion
 from graphctx.embedding import active_space
 from osii.library.models import Chunk, ChunkVector, Output, OutputKind, options_hash
 
-from .measure import cost_of, median_ratio, spread, take_turns
+from .measure import cost_of, growth, median_ratio, spread, take_turns
 from .processor import processor_note
 from .result import Result, Target
 
-CHUNKS = 1000
+FEW, CHUNKS = 100, 1000
 CHUNK_CHARS = 400
 ROUNDS = 30
 WARM_UP = 3
@@ -27,9 +27,11 @@ COMMIT, ALONE = "one commit", "its rows in the database alone"
 
 def run() -> list[Result]:
     with tempfile.TemporaryDirectory() as directory, override_settings(OSII_HOME=Path(directory) / "home"):
-        versions, bare = _document(Path(directory)), _document(Path(directory), "bare.txt")
-        case = f"promote, a document of {CHUNKS:,} chunks, with its files"
-        calls = {COMMIT: lambda: _commit(bare), ALONE: lambda: _rows_alone(bare), case: lambda: _move(versions)}
+        versions, bare = _document(Path(directory), "long.txt", CHUNKS), _document(Path(directory), "bare.txt", CHUNKS)
+        short = _document(Path(directory), "short.txt", FEW)
+        fewer, case = (f"promote, a document of {count:,} chunks, with its files" for count in (FEW, CHUNKS))
+        calls = {COMMIT: lambda: _commit(bare), ALONE: lambda: _rows_alone(bare)}
+        calls |= {fewer: lambda: _move(short), case: lambda: _move(versions)}
         times = take_turns(calls, rounds=ROUNDS, warm_up=WARM_UP)
         cost, note = cost_of(calls[case]), processor_note(case, calls[case])
         services.reconcile_document(bare[0].document_id)  # its files follow now
@@ -41,9 +43,12 @@ def run() -> list[Result]:
             "promote", ALONE, "ms", **spread(times[ALONE]), beside=COMMIT, ratio=median_ratio(times[ALONE], times[COMMIT])
         ),
         Result(
+            "promote", fewer, "ms", **spread(times[fewer]), beside=COMMIT, ratio=median_ratio(times[fewer], times[COMMIT])
+        ),
+        Result(
             "promote", case, "ms", **spread(times[case]), beside=COMMIT, ratio=median_ratio(times[case], times[COMMIT]),
             to_rival=median_ratio(times[case], times[ALONE]), target=Target(100), peak_mb=cost.peak_mb,
-            queries=cost.queries, notes=(note,),
+            queries=cost.queries, notes=(note,), growth=growth(times[fewer], times[case], CHUNKS / FEW),
         ),
     ]  # fmt: skip
 
@@ -68,21 +73,21 @@ def _move(versions: list[ExtractionVersion]) -> None:
         raise RuntimeError("the primary did not move: the promotion benchmark is void")
 
 
-def _document(directory: Path, name: str = "long.txt") -> list[ExtractionVersion]:
+def _document(directory: Path, name: str, chunks: int) -> list[ExtractionVersion]:
     path = directory / name
     line = "A chunk of the long document that says something of its own. " * 7
-    path.write_text("\n\n".join(f"{number:06} {name} {line}"[:CHUNK_CHARS] for number in range(CHUNKS)))
+    path.write_text("\n\n".join(f"{number:06} {name} {line}"[:CHUNK_CHARS] for number in range(chunks)))
     file_id = services.add_file(path).file_id
     versions = [
         services.extract(file_id, "text"), services.extract(file_id, "text", "save_variant", force=True),
     ]  # fmt: skip
     for version in versions:
-        _chunks(version)
+        _chunks(version, chunks)
     services.reconcile_document(file_id)  # writes the copies of the outputs
     return versions
 
 
-def _chunks(version: ExtractionVersion) -> None:
+def _chunks(version: ExtractionVersion, count: int) -> None:
     space = active_space()
     common = {"document_id": version.document_id, "source_extraction": version, "status": Output.Status.SUCCEEDED}
     common |= {"options_hash": options_hash({}), "method": "benchmark", "method_version": "1"}
@@ -95,7 +100,7 @@ def _chunks(version: ExtractionVersion) -> None:
             chunk_id=f"chunk-{version.document_id}-{number:06}", char_start=number * CHUNK_CHARS,
             char_end=(number + 1) * CHUNK_CHARS,
         )
-        for number in range(CHUNKS)
+        for number in range(count)
     )  # fmt: skip
     random = np.random.default_rng(0)
     ChunkVector.objects.bulk_create(

@@ -17,11 +17,11 @@ from extraction.selectors import chat_coverage
 from extraction.services import request_run
 from extraction.workers import register_worker
 
-from .measure import once
+from .measure import once, with_growth
 from .result import MORE, Result, Target
 
 MESSAGES = 400
-SHOWN = (100, 200, 300, 400)
+SHOWN = (40, 100, 200, 400)
 LIMIT = 1.25
 WORDS = "the tide rises when moon and sun pull in one line so a spring tide is higher than a neap tide is".split()
 
@@ -42,6 +42,7 @@ def run() -> list[Result]:
     words = random.Random(0)
     again, triggers = 0, 0
     results: list[Result] = []
+    before, last = 0, list[Result]()
     for count in range(2, MESSAGES + 1, 2):
         put_messages(chat.pk, [_message(number, words) for number in (count - 1, count)])
         if chat_coverage(chat.pk)["due"]:
@@ -49,7 +50,9 @@ def run() -> list[Result]:
             again += chat_coverage(chat.pk)["total_tokens"]
             runs.execute(request_run(chat.pk, Run.Mode.DUE, ReadsNothing.name, enqueue=False).pk)
         if count in SHOWN:
-            results += _rows(chat, count, again, triggers)
+            last = with_growth(_rows(chat, count, again, triggers), last, count / max(before, 1))
+            results += last
+            before = count
     runs.execute(request_run(chat.pk, Run.Mode.REST, ReadsNothing.name, enqueue=False).pk)
     coverage = chat_coverage(chat.pk)
     if coverage["uncovered_tokens"] or triggers < len(SHOWN):

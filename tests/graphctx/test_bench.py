@@ -35,6 +35,7 @@ from benchmarks import (
     rereading,
     scan_real,
     scan_speed,
+    scratch,
     search_speed,
     tools_speed,
     upsert_speed,
@@ -57,9 +58,10 @@ PAGES = (
 CHAT_PAGES = ("the middle page", "due, by uncovered tokens", "needs attention", "home")
 
 
-def databases() -> set[str]:
+def databases(run: int | None = None) -> set[str]:
+    """Those of this process's benchmarks, or of another run's; further ones may be under way in other processes."""
     with connection.cursor() as cursor:
-        cursor.execute("SELECT datname FROM pg_database WHERE datname LIKE 'osii_bench_%'")
+        cursor.execute("SELECT datname FROM pg_database WHERE starts_with(datname, %s)", [scratch.prefix(run)])
         return {name for (name,) in cursor.fetchall()}
 
 
@@ -122,7 +124,7 @@ def test_each_benchmark_runs_in_a_database_of_its_own(monkeypatch: pytest.Monkey
         (environment_speed, "SIZES", {5: 1, 10: 1}),
         (tools_speed, "SIZES", {5: 1, 10: 1}),
         (chunk_speed, "SIZES", {2_000: 1, 20_000: 1}),
-        (import_size, "QUICK", 200_000),
+        (import_size, "QUICK", (200_000,)),
         (rereading, "MESSAGES", 200),
         (many_chats, "QUICK", (40,)),
         (many_chats, "PAGES", {name: many_chats.PAGES[name] for name in CHAT_PAGES}),
@@ -144,6 +146,7 @@ def test_each_benchmark_runs_in_a_database_of_its_own(monkeypatch: pytest.Monkey
         (intake_speed, "QUICK", 4),
         (intake_speed, "PART", 2),
         (intake_speed, "EXTRACTED", 1),
+        (promote_speed, "FEW", 5),
         (promote_speed, "CHUNKS", 10),
         (promote_speed, "ROUNDS", 2),
         (promote_speed, "WARM_UP", 1),
@@ -161,8 +164,8 @@ def test_each_benchmark_runs_in_a_database_of_its_own(monkeypatch: pytest.Monkey
         (search_speed, "IDENTIFIER", "QX-1"),
         (search_speed, "ROUNDS", 1),
         (extractor_speed, "ROUNDS", 1),
-        (extractor_speed, "PDF_COPIES", 1),
-        (extractor_speed, "TEXT_COPIES", 1),
+        (extractor_speed, "SHORTER", 2),
+        (extractor_speed, "COPIES", dict.fromkeys(extractor_speed.COPIES, 2)),
         (extractor_speed, "OCR", ()),
         (queue_speed, "CALLS", 1),
         (queue_speed, "SIZES", (1, 2)),
@@ -223,6 +226,33 @@ def test_one_that_fails_loses_no_other_and_no_database(monkeypatch: pytest.Monke
     assert now["quick"]["chunking"]["results"]
     assert databases() == before
     assert connection.settings_dict["NAME"] == own
+
+
+@pytest.mark.django_db(transaction=True)
+def test_ctrl_c_tells_what_was_measured_by_then_and_drops_what_killed_runs_left(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    killed, under_way = 1, 2**31 - 1
+
+    def stop() -> list[Result]:
+        assert not databases(killed)
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(chunk_speed, "SIZES", {2_000: 1, 20_000: 1})
+    monkeypatch.setattr(environment_speed, "run", stop)
+    out = io.StringIO()
+    with scratch.administration() as administration:
+        for run in (killed, under_way):
+            administration.execute(f"CREATE DATABASE {scratch.prefix(run)}0")
+        try:
+            administration.execute("SELECT pg_advisory_lock(%s, %s)", [scratch.LOCK, under_way])
+            with pytest.raises(KeyboardInterrupt):
+                call_command("bench", "chunking", "environment", "tools", "--json", stdout=out)
+            assert databases(under_way)
+        finally:
+            administration.execute(f"DROP DATABASE {scratch.prefix(under_way)}0")
+    assert {row["benchmark"] for row in json.loads(out.getvalue())["results"]} == {"chunking"}
+    assert not databases()
 
 
 def test_growth_is_the_exponent_of_the_size() -> None:

@@ -1,7 +1,8 @@
 """Measure the speed of what users wait for, beside rivals, in a scratch database."""
 
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -13,6 +14,7 @@ from django.core.management.base import CommandParser
 from osii.console import Command as OsiiCommand
 
 RESULTS = Path("benchmarks") / "results.json"
+Fresh = Callable[[], AbstractContextManager[str]]
 
 
 class Command(OsiiCommand):
@@ -59,42 +61,54 @@ class Command(OsiiCommand):
     def _measure(self, part: str, benchmarks: list[Any], *, save: bool) -> None:
         from benchmarks import report
         from benchmarks.machine import describe
-        from benchmarks.record import keep
         from benchmarks.scratch import scratch_databases
 
         data: dict[str, Any] = {"part": part, "measured_at": _now(), "machine": describe(), "results": [], "failed": {}}
         expected = sum(benchmark.seconds(part) for benchmark in benchmarks)
         self.note(f"{len(benchmarks)} benchmarks, about {_long(expected)} on two cores with nothing else to do")
+        stopped = False
         try:
             with scratch_databases() as fresh:
                 for number, benchmark in enumerate(benchmarks, 1):
                     self.note(
                         f"[{number}/{len(benchmarks)}] {benchmark.name}, about {_long(benchmark.seconds(part))} …"
                     )
-                    began = time.perf_counter()
-                    figures: dict[str, Any] = {"measured_at": _now()}
-                    try:
-                        figures["machine"] = describe()
-                        with fresh():
-                            results = [result.to_dict() for result in benchmark.run(part)]
-                    except Exception as error:  # noqa: BLE001 - the others are worth measuring, whatever it is
-                        data["failed"][benchmark.name] = f"{type(error).__name__}: {error}".strip()
-                        self.note(f"{benchmark.name} failed: {data['failed'][benchmark.name]}")
-                        continue
-                    figures |= {"seconds": round(time.perf_counter() - began, 1), "results": results}
-                    data["results"] += results
-                    self.note(f"    took {_long(figures['seconds'])}")
-                    if save:
-                        keep(settings.BASE_DIR / RESULTS, part, benchmark.name, figures)
+                    self._measure_one(part, benchmark, fresh, data, save=save)
+        except KeyboardInterrupt:
+            stopped = True
+            self.note("Stopped." + (" What was measured by then:" if data["results"] else ""))
         except psycopg.errors.InsufficientPrivilege as error:
             self.fail(f"the benchmarks need a role that may create databases: {str(error).strip()}")
         except psycopg.Error as error:  # the server went away: what was measured is told all the same
             data["failed"]["the scratch databases"] = f"{type(error).__name__}: {error}".strip()
         if data["results"]:
             self.result(data, lambda data: report.table(data["results"], data["machine"]))
+        if stopped:
+            raise KeyboardInterrupt  # ends the command as Ctrl-C ends any
         if data["failed"]:
             failed = "; ".join(f"{name} ({error})" for name, error in data["failed"].items())
             self.fail(f"{len(data['failed'])} of {len(benchmarks)} benchmarks failed: {failed}")
+
+    def _measure_one(self, part: str, benchmark: Any, fresh: Fresh, data: dict[str, Any], *, save: bool) -> None:
+        """Its rows into ``data``, and its figures into the record; one that fails is told there and keeps nothing up."""
+        from benchmarks.machine import describe
+        from benchmarks.record import keep
+
+        began = time.perf_counter()
+        figures: dict[str, Any] = {"measured_at": _now()}
+        try:
+            figures["machine"] = describe()
+            with fresh():
+                results = [result.to_dict() for result in benchmark.run(part)]
+        except Exception as error:  # noqa: BLE001 - the others are worth measuring, whatever it is
+            data["failed"][benchmark.name] = f"{type(error).__name__}: {error}".strip()
+            self.note(f"{benchmark.name} failed: {data['failed'][benchmark.name]}")
+            return
+        figures |= {"seconds": round(time.perf_counter() - began, 1), "results": results}
+        data["results"] += results
+        self.note(f"    took {_long(figures['seconds'])}")
+        if save:
+            keep(settings.BASE_DIR / RESULTS, part, benchmark.name, figures)
 
     def _show(self, names: list[str], *, markdown: bool) -> None:
         from benchmarks import record, registry, report
