@@ -6,6 +6,7 @@ a tool joins the message that called the tool, as one ``dynamic-tool`` part, and
 follows it. What the person never saw (hidden and system nodes, custom instructions) is not imported.
 """
 
+from collections import deque
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
@@ -15,6 +16,7 @@ from . import chatgpt_content, values
 from .chatgpt_path import active_path
 from .documents import Document
 from .records import Draft, Fit, ParsedChat, Problem, UnusableChat
+from .trees import NODES
 
 NAME = SOURCE = "chatgpt"
 LABEL = "ChatGPT export"
@@ -25,7 +27,7 @@ _VISIBLE_RECIPIENTS = ("all", "", None)
 
 def recognises(value: Any) -> Fit:
     """A conversation with its tree of nodes."""
-    return Fit.SURE if isinstance(value, dict) and isinstance(value.get("mapping"), dict) else Fit.NO
+    return Fit.SURE if isinstance(value, dict) and isinstance(value.get(NODES), Mapping) else Fit.NO
 
 
 def read(document: Document) -> Iterator[ParsedChat | Problem]:
@@ -37,7 +39,7 @@ def read(document: Document) -> Iterator[ParsedChat | Problem]:
             continue
         try:
             parsed = _read_conversation(document, place, item.value)
-            # The tree takes more memory than its messages, and storing them does not need it.
+            # Storing the messages does not need the tree.
             item.value = None
             yield parsed
         except UnusableChat as error:
@@ -47,8 +49,8 @@ def read(document: Document) -> Iterator[ParsedChat | Problem]:
 def _read_conversation(document: Document, place: str, value: Any) -> ParsedChat:
     if not isinstance(value, dict):
         raise UnusableChat("the conversation is not an object", "remove it")
-    mapping = value.get("mapping")
-    if not isinstance(mapping, dict):
+    mapping = value.get(NODES)
+    if not isinstance(mapping, Mapping):
         raise UnusableChat('the conversation has no "mapping" of nodes', "export it again, or remove it")
     path = active_path(mapping, value.get("current_node"))
     external_id = value.get("conversation_id") or value.get("id")
@@ -115,7 +117,7 @@ class _Transcript:
 
     def __init__(self, draft: Draft):
         self._draft = draft
-        self._entries: list[_Entry | _Refusal] = []
+        self._entries: deque[_Entry | _Refusal] = deque()
         self._reasoning: _Entry | None = None
         # Calls since the last message of the user, and those of them that nothing visible has followed yet.
         self._calls: list[_Entry] = []
@@ -205,10 +207,11 @@ class _Transcript:
         self._entries.append(entry)
 
     def finish(self) -> None:
-        """Hand everything to the draft."""
+        """Hand everything to the draft, and keep nothing of it."""
         if self._reasoning:
             self._entries.append(self._reasoning)
-        for entry in self._entries:
+        while self._entries:
+            entry = self._entries.popleft()
             if isinstance(entry, _Refusal):
                 self._draft.refuse(entry.number, entry.reason, "imported without it", entry.message_id)
                 continue

@@ -54,15 +54,15 @@ def _is_node(mapping: Mapping[str, Any], node_id: Any) -> bool:
 
 def _parents(mapping: Mapping[str, Any]) -> dict[str, Any]:
     """The parent of each node; where a node does not name it, the node that lists it as a child."""
-    parents: dict[str, Any] = {}
+    named: dict[str, Any] = {}
+    listed: dict[str, Any] = {}
     for node_id, node in mapping.items():
         if isinstance(node, dict):
             for child in _children(node):
-                parents.setdefault(child, node_id)
-    for node_id, node in mapping.items():
-        if isinstance(node, dict) and node.get("parent") is not None:
-            parents[node_id] = node["parent"]
-    return parents
+                listed.setdefault(child, node_id)
+            if node.get("parent") is not None:
+                named[node_id] = node["parent"]
+    return listed | named
 
 
 def _children(node: Mapping[str, Any]) -> list[str]:

@@ -12,7 +12,9 @@ from typing import Any, BinaryIO
 
 from .jsontext import MAX_VALUE, BrokenText, JsonText, MalformedValue, elements, fields, parse
 from .sources import Source
+from .spill import Spill
 from .streams import PackedFileError, position
+from .trees import parse_spilled
 
 # Fields of a top-level object whose array holds the conversations.
 WRAPPERS = ("chats", "conversations")
@@ -84,7 +86,7 @@ class Document:
                 number += 1
                 self.bytes_read = position(stream, text.offset)
                 item = _item(number, raw)
-                # While a large conversation is stored, its text is not needed.
+                # While a conversation is stored, its text is not needed.
                 del raw
                 yield item
                 del item
@@ -95,7 +97,7 @@ class Document:
         except PackedFileError as error:
             yield _last_item(number + 1, error.strerror, error.remedy)
 
-    def _raw_values(self, text: JsonText) -> Iterator[bytes]:
+    def _raw_values(self, text: JsonText) -> Iterator[bytes | Spill]:
         if self.layout is Layout.ARRAY:
             yield from elements(text)
         elif self.wrapper:
@@ -122,9 +124,9 @@ class Document:
             yield _last_item(number + 1, error.strerror, error.remedy)
 
 
-def _item(number: int, raw: bytes) -> Item:
+def _item(number: int, raw: bytes | Spill) -> Item:
     try:
-        return Item(number, parse(raw))
+        return Item(number, parse_spilled(raw) if isinstance(raw, Spill) else parse(raw))
     except MalformedValue as error:
         return Item(number, error=str(error), remedy="correct it, or remove it")
 
@@ -163,6 +165,8 @@ def _is_lines(source: Source) -> bool:
         while len(lines) < 2 and (line := stream.readline(_FIRST_LINE)):
             if line.strip():
                 lines.append(line.removeprefix(b"\xef\xbb\xbf"))
+    if len(lines[0]) >= _FIRST_LINE:
+        return False
     first = _object(lines[0])
     if first is not None:
         return not any(_wraps_conversations(first.get(name)) for name in WRAPPERS)
@@ -199,7 +203,7 @@ def _begins_with_turn(text: JsonText) -> bool:
     return False
 
 
-def _value(raw: bytes) -> Any:
+def _value(raw: bytes | Spill) -> Any:
     with suppress(MalformedValue):
         return parse(raw)
     return None

@@ -11,6 +11,9 @@ import re
 from collections.abc import Iterator
 from typing import Any, BinaryIO
 
+from . import spill
+from .spill import Spill
+
 # A value larger than this, in bytes, is refused: its brackets hardly ever belong together.
 MAX_VALUE = 512 * 1024 * 1024
 _FIRST_READ = 256 * 1024
@@ -41,15 +44,21 @@ class MalformedValue(ValueError):
 
 
 class JsonText:
-    """A cursor over a JSON text. Every method that reads raises BrokenText where it cannot go on."""
+    """A cursor over a JSON text. Every method that reads raises BrokenText where it cannot go on.
 
-    def __init__(self, stream: BinaryIO):
+    The text of an object or array from ``spill.FROM`` bytes on is not kept in memory, unless told otherwise by ``spills``.
+    """
+
+    def __init__(self, stream: BinaryIO, *, spills: bool = True):
         # Of a stream that fails in its middle, ``read`` would lose what came before.
         self._read = stream.read1 if isinstance(stream, io.BufferedReader) else stream.read
         self._failure: OSError | None = None
         self._buffer = bytearray()
         self._at = 0
         self._dropped = 0
+        self._spills = spills
+        # Bytes of the value at the cursor that lie in a file by now.
+        self._spilled = 0
         if self._more() and self._buffer.startswith(b"\xef\xbb\xbf"):
             self._at = 3
 
@@ -99,19 +108,26 @@ class JsonText:
             raise BrokenText(f"{expected!r} expected, found {what}", self.offset)
         self._at += 1
 
-    def take(self) -> bytes:
-        """The text of the value at the cursor, whatever it is; the cursor moves behind it."""
+    def take(self) -> bytes | Spill:
+        """The text of the value at the cursor, whatever it is; the cursor moves behind it. Raises PackedFileError where
+        there is no room for a large one.
+        """
         first = self.peek()
         if first in ("{", "["):
             return self._take_container()
         return self._take_scalar(_STRING if first == '"' else _SCALAR)
 
-    def _take_container(self) -> bytes:
+    def _take_container(self) -> bytes | Spill:
         if self._at:
             self._drop()
         open_brackets = bytearray()
-        at = 0
+        at = self._spilled = 0
+        spilled: Spill | None = None
         while True:
+            if at > spill.FROM and self._spills:
+                spilled = spilled or Spill()
+                self._move_to(spilled, at)
+                at = 0
             at = _TO_BRACKET.match(self._buffer, at).end()
             if at == len(self._buffer):
                 self._need_more()
@@ -126,7 +142,19 @@ class JsonText:
                 raise BrokenText(f"the brackets do not match: unexpected {chr(bracket)!r}", self._dropped + at)
             at += 1
             if not open_brackets:
-                return self._taken(at)
+                if spilled is None:
+                    return self._taken(at)
+                self._move_to(spilled, at)
+                self._spilled = 0
+                return spilled
+
+    def _move_to(self, spilled: Spill, end: int) -> None:
+        """The buffer up to ``end`` goes into the file."""
+        with memoryview(self._buffer) as view:
+            spilled.write(view[:end])
+        self._spilled += end
+        self._at = end
+        self._drop()
 
     def _take_scalar(self, pattern: re.Pattern[bytes]) -> bytes:
         while True:
@@ -178,11 +206,11 @@ class JsonText:
         self._check_size()
 
     def _check_size(self) -> None:
-        if len(self._buffer) > MAX_VALUE:
-            raise BrokenText(f"it is larger than {MAX_VALUE // 2**20} MB", self.offset)
+        if self._spilled + len(self._buffer) > MAX_VALUE:
+            raise BrokenText(f"it is larger than {MAX_VALUE // 2**20} MB", self.offset - self._spilled)
 
 
-def elements(text: JsonText) -> Iterator[bytes]:
+def elements(text: JsonText) -> Iterator[bytes | Spill]:
     """The texts of the elements of the array at the cursor."""
     text.skip("[")
     while text.peek() != "]":
@@ -192,26 +220,32 @@ def elements(text: JsonText) -> Iterator[bytes]:
     text.skip("]")
 
 
-def fields(text: JsonText) -> Iterator[str]:
-    """The names of the fields of the object at the cursor; after each, the caller must read its value."""
+def fields(text: JsonText, *, strict: bool = False) -> Iterator[str]:
+    """The names of the fields of the object at the cursor; after each, the caller must read its value.
+
+    A comma behind the last one is passed over, unless this is to be as strict as JSON.
+    """
     text.skip("{")
-    while text.peek() != "}":
+    after_comma = False
+    while text.peek() != "}" or (strict and after_comma):
         offset = text.offset
         if text.peek() != '"':
             raise BrokenText(f"a field name expected, found {text.peek()!r}", offset)
         name = parse(text.take())
         text.skip(":")
         yield name
-        if text.peek() != "}":
+        after_comma = text.peek() != "}"
+        if after_comma:
             text.skip(",")
     text.skip("}")
 
 
-def parse(raw: bytes) -> Any:
-    """The value of one JSON text. Raises MalformedValue.
+def parse(raw: bytes | Spill) -> Any:
+    """The value of one JSON text, all of it in memory. Raises MalformedValue.
 
     Surrogates that were written as bytes pass, as escaped ones do: the check of each message refuses them there.
     """
+    raw = raw if isinstance(raw, bytes) else raw.read()
     try:
         return json.loads(raw.decode("utf-8", "surrogatepass"), strict=False)
     except UnicodeDecodeError as error:

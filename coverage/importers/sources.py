@@ -10,9 +10,10 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path, PurePath
 from shutil import copyfileobj
-from typing import Any, BinaryIO
+from typing import BinaryIO
 
 from .records import Problem, Skipped
+from .spill import FileView
 from .streams import unpacked
 
 JSON_NAMES = (".json", ".jsonl", ".ndjson")
@@ -96,32 +97,7 @@ class Spool(Source):
         return os.fstat(self._file.fileno()).st_size
 
     def open_stored(self) -> io.BufferedReader:
-        return io.BufferedReader(_View(self._file.fileno()), 256 * 1024)
-
-
-class _View(io.RawIOBase):
-    """A reader of an open file with a position of its own, so that several can read at once."""
-
-    def __init__(self, descriptor: int):
-        self._descriptor = descriptor
-        self._at = 0
-
-    def readable(self) -> bool:
-        return True
-
-    def seekable(self) -> bool:
-        return True
-
-    def seek(self, offset: int, whence: int = os.SEEK_SET) -> int:
-        starts = {os.SEEK_SET: 0, os.SEEK_CUR: self._at, os.SEEK_END: os.fstat(self._descriptor).st_size}
-        self._at = max(0, starts[whence] + offset)
-        return self._at
-
-    def readinto(self, buffer: Any) -> int:
-        piece = os.pread(self._descriptor, len(buffer), self._at)
-        buffer[: len(piece)] = piece
-        self._at += len(piece)
-        return len(piece)
+        return io.BufferedReader(FileView(self._file.fileno()), 256 * 1024)
 
 
 @contextmanager

@@ -20,7 +20,7 @@ _ERRORS = (zlib.error, zipfile.BadZipFile, gzip.BadGzipFile, EOFError, NotImplem
 
 
 class PackedFileError(OSError):
-    """A packed file that cannot be unpacked, or not further than this. ``strerror`` is the reason, for people."""
+    """A file that cannot be unpacked, or not further than this. ``strerror`` is the reason, for people."""
 
     def __init__(self, reason: str, remedy: str = "get it again, or unpack it yourself"):
         super().__init__(0, reason)

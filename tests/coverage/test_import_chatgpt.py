@@ -1,5 +1,6 @@
 """ChatGPT exports: the active path, tools joined, reasoning and hidden nodes, every way a tree can be broken."""
 
+from collections.abc import Iterator
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -8,11 +9,20 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from coverage.importers import spill
 from coverage.importers.chatgpt_path import active_path
 from coverage.importers.records import ParsedChat, Problem
 from tests.coverage.import_helpers import complaints, detected, ids, only_chat, read, texts, write
 
 T0 = 1_777_629_600.25
+
+
+@pytest.fixture(autouse=True, scope="module", params=[spill.FROM, 8], ids=["in memory", "node by node"])
+def _large(request: pytest.FixtureRequest) -> Iterator[None]:
+    """A large conversation is read otherwise, and to the same end."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(spill, "FROM", request.param)
+        yield
 
 
 def msg(message_id: str, text: Any = "", role: str = "user", **more: Any) -> dict[str, Any]:

@@ -12,8 +12,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from coverage.importers import jsontext
+from coverage.importers import jsontext, spill
 from coverage.importers.jsontext import BrokenText, JsonText, MalformedValue, elements, fields, parse
+from coverage.importers.spill import Spill
+from coverage.importers.streams import PackedFileError
+from coverage.importers.trees import Nodes, parse_spilled
 
 values = st.recursive(
     st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False) | st.text(max_size=30),
@@ -70,6 +73,62 @@ def test_a_cut_off_text_is_broken_and_what_came_before_is_good(value: Any, data:
 def test_garbage_is_read_or_refused_and_never_crashes(data: bytes, size: int) -> None:
     with contextlib.suppress(BrokenText, MalformedValue):
         assert isinstance(cut(data, size), list)
+
+
+@settings(deadline=None, max_examples=50)
+@given(st.lists(values, max_size=6), st.sampled_from([1, 3, 1000]), st.data())
+def test_large_values_lie_in_a_file(items: list[Any], size: int, data: st.DataObject) -> None:
+    whole = json.dumps(items).encode()
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(spill, "FROM", data.draw(st.integers(0, 30)))
+        assert cut(whole, size) == items
+        assert cut(whole + b"  ", size) == items
+
+
+TREES = [
+    b'{"mapping": {"a": %s, "b": {"c": %s}}, "title": %s}',
+    b'{"mapping": {"a": %s, "a": %s}, "mapping": {"b": 1}, "mapping": {"c": %s}}',
+    b'{"mapping": {"a": %s,}, "b": %s, "c": %s}',
+    b'{"mapping": {"a": %s "b": %s}, "c": %s}',
+    b'{"mapping": {"a": %s, "b": %s}, "c": %s,}',
+    b'{"mapping": {%s: %s}, "c": %s}',
+    b'{"mapping": {"a": %s, "\xff": %s}, "c": %s}',
+    b'{"mapping": [%s, %s], "c": %s}',
+    b"[%s, %s, %s]",
+]
+
+
+@settings(deadline=None, max_examples=60)
+@given(st.sampled_from(TREES), st.tuples(values, values, values | st.just("\ud800")))
+def test_a_tree_read_node_by_node_is_the_same_and_refused_for_the_same(form: bytes, pieces: tuple[Any, ...]) -> None:
+    raw = form % tuple(json.dumps(piece).encode() for piece in pieces)
+    spilled = Spill()
+    spilled.write(memoryview(raw))
+    try:
+        expected = parse(raw)
+    except MalformedValue as error:
+        with pytest.raises(MalformedValue) as refused:
+            parse_spilled(spilled)
+        assert str(refused.value) == str(error)
+        return
+    found = parse_spilled(spilled)
+    if isinstance(found, dict) and isinstance(expected["mapping"], dict):
+        assert isinstance(found["mapping"], Nodes)
+        assert list(found["mapping"]) == list(expected["mapping"])
+        found["mapping"] = dict(found["mapping"])
+    assert found == expected
+
+
+def test_no_room_for_a_large_value_says_what_to_do(monkeypatch: pytest.MonkeyPatch) -> None:
+    def full(**_options: Any) -> Any:
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(spill, "FROM", 100)
+    monkeypatch.setattr("tempfile.TemporaryFile", full)
+    text = elements(JsonText(io.BytesIO(json.dumps([{"a": 1}, {"b": ["x" * 100, 1]}]).encode())))
+    assert parse(next(text)) == {"a": 1}
+    with pytest.raises(PackedFileError, match=r"large, and there is no room for it .* No space left on device"):
+        next(text)
 
 
 @pytest.mark.parametrize(
