@@ -154,6 +154,7 @@ def test_home_lists_imports_that_failed(viewer: Client) -> None:
     ChatImport.objects.create(files=files, status="failed", error="the disk is full", finished_at=timezone.now())
     for more in ({"status": "succeeded"}, {"status": "failed", "dry_run": True}):
         ChatImport.objects.create(files=[{"name": "other.json", "size": 1}], finished_at=timezone.now(), **more)
+    viewer.force_login(rows.staff_user("add_chatimport", username="importer"))
     html = viewer.get("/").text
     assert "1 import of chats that failed" in html
     assert "export.json" in html
