@@ -176,7 +176,7 @@ class MessageCoverage(models.Model):
     """The diff, as a database view: each transcript message and whether the ledger's sum covers it.
 
     Counted: with n cover lines minus releases for a fingerprint, the first n messages with it, by position, are
-    covered. Nothing stores this; migration 0002 holds the SQL.
+    covered. Nothing stores this; migration 0006 holds the SQL.
     """
 
     id = models.BigIntegerField(primary_key=True)  # the message's own primary key
