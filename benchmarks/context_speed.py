@@ -16,7 +16,7 @@ from .vectors import fill_graph
 
 SIZES = (5_000, 50_000)  # propositions
 BUDGET = 1024
-ROUNDS = 60
+ROUNDS = 40
 WARM_UP = 3
 LEAST = "embedding the topic and one scan"
 TOPICS = (

@@ -16,7 +16,7 @@ from .measure import Case, compare, median_ratio, once, spread, take_turns
 from .result import MORE, Result, Target
 from .scan_real import sentences
 
-SIZES = {32: 7, 320: 3}  # texts: rounds
+SIZES = {12: 5, 120: 5}  # texts: rounds
 PLAIN = "plain SentenceTransformer.encode"
 AT_ONCE = 128
 NEAREST = 10

@@ -17,7 +17,7 @@ from coverage.services import get_or_create_learner
 from .measure import cost_of, growth, median_ratio, spread
 from .result import Result
 
-SIZES = (4, 40)  # conversations
+SIZES = (3, 30)  # conversations
 MESSAGES = 250
 ROUNDS = 3
 LEARNER = "Benchmark import"

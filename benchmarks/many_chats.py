@@ -23,7 +23,7 @@ from .scratch import analyze
 
 QUICK, FULL = (500, 5_000), (10_000, 100_000)  # chats
 MESSAGES = 20  # of each chat
-ROUNDS = 7
+ROUNDS = 5
 TARGET_MS = 200
 PLANS_SHOWN = 3
 """Plans of a page's slowest queries."""

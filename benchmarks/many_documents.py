@@ -18,7 +18,7 @@ from .result import Result, Target
 from .scratch import analyze
 
 QUICK, FULL = (1_000, 10_000), (10_000, 100_000)  # documents
-ROUNDS = 7
+ROUNDS = 5
 TARGET_MS = 200
 EMPTY = "an empty answer"
 
@@ -126,7 +126,7 @@ def _page(client: Client, name: str, url: str) -> Result:
     statements = list(captured.captured_queries)
     slowest = max(statements, key=lambda query: float(query["time"]))
     times = take_turns(
-        {"page": lambda: _seconds(client, url), "empty": lambda: _seconds(client, "/healthz")}, rounds=ROUNDS
+        {"page": lambda: _seconds(client, url), "empty": lambda: _seconds(client, "/healthz")}, rounds=ROUNDS, warm_up=1
     )
     cost, times, least = cost_of(lambda: _seconds(client, url)), times["page"], times["empty"]
     return Result(

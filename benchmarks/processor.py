@@ -9,7 +9,7 @@ from pathlib import Path
 
 from django.db import connection
 
-ROUNDS = 5
+ROUNDS = 3
 
 
 def processor_note(case: str, call: Callable[[], object]) -> str:

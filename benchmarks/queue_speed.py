@@ -23,7 +23,7 @@ from .measure import Cost, cost_of, growth, once, spread
 from .result import Result
 
 CALLS = 15
-SIZES = (10, 100)
+SIZES = (5, 50)
 """Jobs that wait at once: what the queue adds to each must not grow with their number."""
 WAIT_SECONDS = 120
 EMBEDDER = "hashing"

@@ -54,19 +54,19 @@ def _chats() -> tuple[Benchmark, ...]:
     from . import batch_speed, diff_speed, environment_speed, import_size, import_speed, rereading, tools_speed
 
     return (
-        _of("import", import_speed, (20, 20), "importing a ChatGPT export",
+        _of("import", import_speed, (30, 30), "importing a ChatGPT export",
             "the rows alone, by bulk_create", "json.loads of the file; COPY of the rows"),
-        _of("import-size", import_size, (20, 600), "memory of a process that imports a large file",
+        _of("import-size", import_size, (12, 700), "memory of a process that imports a large file",
             "json.loads of the whole file", "300 MB, of which the program is 100"),
-        _of("rereading", rereading, (15, 15), "tokens read while a chat grows",
+        _of("rereading", rereading, (8, 8), "tokens read while a chat grows",
             "the whole chat at each trigger", "each token once"),
-        _of("diff", diff_speed, (25, 200), "the state of every message of a chat",
+        _of("diff", diff_speed, (13, 100), "the state of every message of a chat",
             "a loop over the ledger and the rows", "reading the rows once"),
-        _of("batches", batch_speed, (20, 200), "planning the next batch of a chat",
+        _of("batches", batch_speed, (8, 60), "planning the next batch of a chat",
             "from the whole diff", "reading the rows of the batch"),
-        _of("environment", environment_speed, (5, 5), "building a batch's reference environment",
+        _of("environment", environment_speed, (3, 3), "building a batch's reference environment",
             "the messages as JSON, nothing covered", "reading the rows once"),
-        _of("tools", tools_speed, (8, 8), "each of the four tools of the extract worker",
+        _of("tools", tools_speed, (3, 3), "each of the four tools of the extract worker",
             "a regular expression; writing the row alone", "one look at all texts; one round trip"),
     )  # fmt: skip
 
@@ -75,15 +75,15 @@ def _graph() -> tuple[Benchmark, ...]:
     from . import context_speed, embed_speed, index_speed, merge_speed, scan_speed
 
     return (
-        _of("embedding", embed_speed, (35, 35), "texts to vectors by the configured model",
+        _of("embedding", embed_speed, (60, 60), "texts to vectors by the configured model",
             "plain SentenceTransformer.encode", "the model's passes alone"),
-        _of("scan", scan_speed, (60, 900), "the nearest propositions, exactly and by index",
+        _of("scan", scan_speed, (55, 700), "the nearest propositions, exactly and by index",
             "numpy, pgvector, faiss where it is installed", "reading the matrix once"),
-        _of("index", index_speed, (20, 1200), "our exact scan beside pgvector's HNSW, on a model's vectors",
+        _of("index", index_speed, (12, 1200), "our exact scan beside pgvector's HNSW, on a model's vectors",
             "pgvector, sequential and by its index", "reading the rows once"),
-        _of("context", context_speed, (40, 40), "from the topic to the steer that waits",
+        _of("context", context_speed, (55, 55), "from the topic to the steer that waits",
             "the stages by themselves", "embedding the topic and one scan"),
-        _of("merge", merge_speed, (40, 40), "merging one candidate into a large graph",
+        _of("merge", merge_speed, (55, 55), "merging one candidate into a large graph",
             "writing a proposition with its evidence, undecided", "one round trip"),
     )  # fmt: skip
 
@@ -101,21 +101,21 @@ def _library() -> tuple[Benchmark, ...]:
     )
 
     return (
-        _of("chunking", chunk_speed, (8, 8), "cutting a text into chunks",
+        _of("chunking", chunk_speed, (3, 3), "cutting a text into chunks",
             "semantic-text-splitter alone", "reading its words once"),
-        _of("extractors", extractor_speed, (60, 60), "reading files",
+        _of("extractors", extractor_speed, (35, 35), "reading files",
             "the library that each uses, or a rival of it, alone", "reading the bytes"),
-        _of("intake", intake_speed, (45, 500), "adding and extracting files one by one, the first and the last",
+        _of("intake", intake_speed, (16, 150), "adding and extracting files one by one, the first and the last",
             "the first ones", "writing the bytes once"),
-        _of("promote", promote_speed, (10, 10), "moving the primary of a document of 1,000 chunks",
+        _of("promote", promote_speed, (8, 8), "moving the primary of a document of 1,000 chunks",
             "its update in the database alone", "one commit"),
-        _of("plan", plan_speed, (20, 90), "what a run over the library would do",
+        _of("plan", plan_speed, (18, 90), "what a run over the library would do",
             "the plan of a tenth of the documents", "reading every document's row"),
-        _of("documents", many_documents, (20, 60), "the pages of a large library",
+        _of("documents", many_documents, (57, 100), "the pages of a large library",
             "the same pages of a tenth of the documents", "an empty answer"),
-        _of("chats", many_chats, (40, 700), "the pages over many chats",
+        _of("chats", many_chats, (53, 500), "the pages over many chats",
             "the same pages of a tenth of the chats", "an empty answer"),
-        _of("search", search_speed, (30, 150), "searching chunks by words, by meaning and by both",
+        _of("search", search_speed, (40, 150), "searching chunks by words, by meaning and by both",
             "the same search of a tenth of the chunks", "one round trip"),
     )  # fmt: skip
 
@@ -126,6 +126,6 @@ def _servers() -> tuple[Benchmark, ...]:
     return (
         _of("upsert", upsert_speed, (15, 15), "storing messages over the HTTP API",
             "the service alone, in this process", "a request that does nothing"),
-        _of("queue", queue_speed, (20, 20), "what the queue adds to a batch",
+        _of("queue", queue_speed, (38, 38), "what the queue adds to a batch",
             "an empty job through RQ", "one round trip to Redis and one commit"),
     )  # fmt: skip

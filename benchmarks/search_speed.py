@@ -21,7 +21,7 @@ from .scratch import analyze
 
 QUICK, FULL = (2_000, 20_000), (10_000, 100_000)  # chunks
 CHUNKS_PER_DOCUMENT = 20
-ROUNDS = 9
+ROUNDS = 7
 LIMIT_MS = 300.0
 COMMON, RARE, IDENTIFIER, FOLDER = "baca", "zelum", "QX-123", "/bench/d1/"
 RARELY, NUMBERS = 0.01, 200

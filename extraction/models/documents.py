@@ -29,6 +29,8 @@ class Document(models.Model):
             models.Index(fields=("-added_at", "file_id"), name="document_by_time"),
             models.Index(Lower("filename"), "file_id", name="document_by_name"),
             models.Index(fields=("-size_bytes", "file_id"), name="document_by_size"),
+            # Which media types there are (`library.readers`), and the documents of one.
+            models.Index(fields=("mime",), name="document_by_type"),
         ]
 
     def __str__(self) -> str:
