@@ -33,6 +33,10 @@ ANYTHING = (
 """Who holds one of these has a page to look at."""
 
 
+TOLD = 4
+"""So many permissions are named in one sentence; the page of a refusal lists them all."""
+
+
 @dataclass(frozen=True, slots=True)
 class Needs:
     """All of ``every``, and of ``one_of`` one, if it names any."""
@@ -62,7 +66,8 @@ class Lacking(PermissionDenied):
     def __init__(self, permissions: tuple[str, ...], *, any_of_them: bool = False) -> None:
         self.permissions, self.any_of_them = permissions, any_of_them and len(permissions) > 1
         what = "one of the permissions" if self.any_of_them else f"the permission{'s' if permissions[1:] else ''}"
-        super().__init__(f"This needs {what} {', '.join(permissions)}.")
+        told = ", ".join(permissions) if len(permissions) <= TOLD else "that follow"
+        super().__init__(f"This needs {what} {told}.")
 
 
 def named(permissions: Iterable[str]) -> list[tuple[str, str]]:
