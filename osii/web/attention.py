@@ -24,6 +24,7 @@ from osii.permissions import (
     SEE_BATCHES,
     SEE_CHATS,
     SEE_DOCUMENTS,
+    SEE_IMPORTS,
     SEE_PROCESSING,
     SEE_PROPOSITIONS,
     SEE_RUNS,
@@ -68,7 +69,8 @@ def needs(rows: Figures, held: Held, user: User) -> list[Need]:
     runs, chats = (SEE_CHATS, SEE_RUNS), (SEE_CHATS,)
     kinds: list[tuple[tuple[str, ...], Callable[[], Iterator[Need]]]] = [
         (runs, _no_worker), (runs, _held), ((SEE_CHATS, SEE_BATCHES), _parked), (runs, _failed_runs),
-        ((IMPORT,), _failed_imports), ((SEE_DOCUMENTS,), _failed_documents), ((SEE_PROCESSING,), _failed_processing),
+        ((SEE_IMPORTS,), lambda: _failed_imports(links=user.has_perm(IMPORT))),
+        ((SEE_DOCUMENTS,), _failed_documents), ((SEE_PROCESSING,), _failed_processing),
         ((SEE_PROPOSITIONS,), _missing_vectors), ((REVIEW,), _review), (chats, lambda: _due(rows, held)),
     ]  # fmt: skip
     found = [need for permissions, look in kinds if user.has_perms(permissions) for need in look()]
@@ -137,8 +139,8 @@ def _failed_runs() -> Iterator[Need]:
         )  # fmt: skip
 
 
-def _failed_imports() -> Iterator[Need]:
-    """Imports that failed and can be run again, until someone does so or their files are deleted."""
+def _failed_imports(*, links: bool) -> Iterator[Need]:
+    """Imports that failed and can be run again, until someone does so or their files are deleted; ``links`` to their pages."""
     imports = ChatImport.objects.filter(status=ChatImport.Status.FAILED, dry_run=False, files_deleted_at=None)
     imports = imports.order_by("-finished_at", "id")
     count = imports.count()
@@ -146,8 +148,8 @@ def _failed_imports() -> Iterator[Need]:
         yield Need(
             "upload", "bad", count, f"{_s(count, 'import', 'imports')} of chats that failed",
             "What was imported before the failure is kept, and importing again adds nothing twice.",
-            reverse("imports"),
-            [Row(str(row), reverse("import", args=[row.pk]), _short(row.error)) for row in imports[:SHOWN]],
+            reverse("imports") if links else "",
+            [Row(str(row), reverse("import", args=[row.pk]) if links else "", _short(row.error)) for row in imports[:SHOWN]],
         )  # fmt: skip
 
 

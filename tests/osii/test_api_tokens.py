@@ -207,6 +207,9 @@ def test_the_admin_shows_a_token_once() -> None:
         assert row.prefix in shown.content.decode()
         assert secret not in shown.content.decode()
         assert row.secret_hash not in shown.content.decode()
+    assert client.post(add, {"name": "job", "staff": "on", "days": "30"}).status_code == 200
+    job = ApiToken.objects.get(name="job")
+    assert (job.scope, job.account, row.account) == ("staff, as staff", job.created_by, None)
     assert secret not in str(list(LogEntry.objects.values()))
     assert secret not in str(client.session.items())
 

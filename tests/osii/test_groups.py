@@ -1,6 +1,7 @@
 """The groups of staff accounts, and what each of them gets to, over all routes of the dashboard."""
 
 import re
+from importlib import import_module
 from itertools import pairwise
 from pathlib import Path
 
@@ -56,6 +57,26 @@ def test_making_them_again_keeps_what_an_owner_changed(members):
     groups.create(apps, apps)
     assert own.permissions.filter(codename="add_group").exists()
     assert Group.objects.count() == 4
+
+
+def test_an_upgrade_lets_staff_see_what_they_saw(members):
+    for name, group, more in (
+        ("seen", None, {"is_staff": True}),
+        ("own", "own group", {"is_staff": True}),
+        ("reviews", groups.REVIEWER, {"is_staff": True}),
+        ("root", None, {"is_staff": True, "is_superuser": True}),
+        ("learner", None, {}),
+    ):
+        user = User.objects.create_user(name, **more)
+        if group:
+            user.groups.add(Group.objects.get_or_create(name=group)[0])
+    migration = import_module("osii.migrations.0017_who_saw_every_page")
+    migration.keep(apps, None)
+    migration.keep(apps, None)
+    viewers = User.objects.filter(groups__name=groups.VIEWER).values_list("username", flat=True)
+    assert sorted(viewers) == ["own", "seen"]
+    Group.objects.filter(name=groups.VIEWER).delete()
+    migration.keep(apps, None)
 
 
 def test_every_permission_that_is_named_exists(members):

@@ -319,3 +319,7 @@ def test_of_mixed_activities_only_those_are_touched_that_the_account_may_change(
     )
     upload.refresh_from_db()
     assert upload.status == "queued"
+    client.force_login(rows.account("view_processingrun", "change_processingrun", username="librarian"))
+    for chosen in ({"pick": f"chat:{run.pk}"}, {"everything": "1", "filters": "view=all"}):
+        said = client.post(reverse("bulk", args=["activity", "cancel"]), chosen, follow=True).text
+        assert "No activity is chosen" in said

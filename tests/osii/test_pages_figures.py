@@ -160,3 +160,4 @@ def test_home_lists_imports_that_failed(viewer: Client) -> None:
     assert "export.json" in html
     assert "the disk is full" in html
     assert "other.json" not in html
+    assert 'href="/imports/' not in html  # its pages are for those who import
