@@ -91,7 +91,7 @@ def holders(permissions: Iterable[str], *, any_of_them: bool = False) -> list[st
     return sorted(found, key=_rank)
 
 
-def groups_of(user: User) -> list[str]:
+def groups_of(user: User | AnonymousUser) -> list[str]:
     return sorted(user.groups.values_list("name", flat=True), key=_rank)
 
 

@@ -79,14 +79,15 @@ def _pages() -> Iterator[tuple[str, ...]]:
 
     for route in urlpatterns:
         if hasattr(route.callback, "needs"):
-            needs = needs_of(route.name)
-            first = [groups.first_with(name) for name in needs.every or needs.one_of]
+            name = str(route.name)
+            needs = needs_of(name)
+            first = [groups.first_with(one) for one in needs.every or needs.one_of]
             least = max(first, key=groups.ORDER.index) if needs.every else min(first, key=groups.ORDER.index)
-            said = " and ".join(f"`{name}`" for name in needs.every) or (
-                "one of " + ", ".join(f"`{name}`" for name in needs.one_of)
+            said = " and ".join(f"`{one}`" for one in needs.every) or (
+                "one of " + ", ".join(f"`{one}`" for one in needs.one_of)
             )
             address = PARAMETER.sub(r"{\1}", str(route.pattern))
-            yield route.name, f"`/{address}`", said, least
+            yield name, f"`/{address}`", said, least
 
 
 def _route(method: str, path: str, operation: Schema) -> str:

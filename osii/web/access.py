@@ -80,7 +80,7 @@ def staff_action(permission: str, *seen: str) -> Callable[[View], View]:
 def _all_needs() -> dict[str, Needs]:
     from .urls import urlpatterns  # which imports the views, and they this module
 
-    return {route.name: route.callback.needs for route in urlpatterns if hasattr(route.callback, "needs")}
+    return {str(route.name): route.callback.needs for route in urlpatterns if hasattr(route.callback, "needs")}
 
 
 def needs_of(name: str) -> Needs:
