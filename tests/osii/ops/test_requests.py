@@ -238,7 +238,7 @@ def test_of_tries_at_once_no_more_are_looked_at_than_of_tries_in_turn(
         (kind, key, most), *_ = counters
         had = int(rq_connection.get(_name(kind, key)) or 0)
         with suppress(threading.BrokenBarrierError):
-            looking.wait(2)
+            looking.wait(30)
         limits.count(kind, key, seconds)
         return seconds if had >= most else 0
 
