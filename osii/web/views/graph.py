@@ -12,7 +12,7 @@ from coverage.models import GRAPH_CONTEXT_MAX_TOKENS, GRAPH_CONTEXT_STEP, Chat
 from graphctx.models import Kind, Proposition
 from graphctx.selection import check_budget
 from osii.api.writes import BudgetFixed, change_settings
-from osii.permissions import SEE_CHATS, SEE_PROPOSITIONS
+from osii.permissions import SEE_CHATS, SEE_DOCUMENTS, SEE_PROPOSITIONS
 from osii.web.access import PageRequest, get_chat, staff_action, staff_page
 from osii.web.graph import (
     Graph,
@@ -29,14 +29,14 @@ from osii.web.sessions import session_of
 
 
 @require_safe
-@staff_page(SEE_PROPOSITIONS, SEE_CHATS)
+@staff_page(SEE_PROPOSITIONS, SEE_CHATS, SEE_DOCUMENTS)
 def graph(request: PageRequest) -> HttpResponse:
     context = _context(request, GraphFilter(request.GET))
     return render_list(request, "graph/graph_page.html", "graph/graph_results.html", context)
 
 
 @require_safe
-@staff_page(SEE_PROPOSITIONS, SEE_CHATS)
+@staff_page(SEE_PROPOSITIONS, SEE_CHATS, SEE_DOCUMENTS)
 def graph_data(request: PageRequest) -> HttpResponse:
     """The same graph as JSON: what is drawn first, and what a click on a node adds."""
     filters = GraphFilter(request.GET)
@@ -80,7 +80,7 @@ def _context(request: PageRequest, filters: GraphFilter) -> dict[str, Any]:
 
 
 @require_POST
-@staff_action("coverage.change_chat", SEE_PROPOSITIONS, SEE_CHATS)
+@staff_action("coverage.change_chat", SEE_PROPOSITIONS, SEE_CHATS, SEE_DOCUMENTS)
 def graph_budget(request: PageRequest, chat_id: UUID) -> HttpResponse:
     """What the graph may contribute to a chat that has not begun: 0 to 4096 tokens in steps of 128."""
     row = get_chat(chat_id)
