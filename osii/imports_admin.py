@@ -1,6 +1,10 @@
 """Django admin of imports: rows that only the product writes."""
 
+from collections.abc import Iterator
+from typing import Any
+
 from django.contrib import admin
+from django.contrib.admin.views.main import ChangeList
 from django.urls import reverse
 from django.utils.safestring import SafeString
 
@@ -25,10 +29,18 @@ class ChatImportAdmin(ReadOnlyAdmin):
         return page_link("import", row.pk, "open")
 
 
+class NamedValues(admin.AllValuesFieldListFilter):
+    """The empty value has a word too: a link without one cannot be read out, nor well be clicked."""
+
+    def choices(self, changelist: ChangeList) -> Iterator[dict[str, Any]]:
+        for choice in super().choices(changelist):
+            yield choice | {"display": choice["display"] or "none"}
+
+
 @admin.register(ImportedChat)
 class ImportedChatAdmin(ReadOnlyAdmin):
     list_display = ("title", "state", "kind", "format", "learner", "added", "changed", "unchanged", "file", "position")
-    list_filter = ("state", "kind", "format")
+    list_filter = ("state", "kind", ("format", NamedValues))
     search_fields = ("=chat_import__id", "=chat__id", "title", "learner")
     ordering = ("-chat_import", "number")
 

@@ -29,7 +29,7 @@ LONG = "A-very-long-name-without-any-space-" * 6 + "光合作用と気孔の開�
 WIDE = {"width": 1280, "height": 900}
 PHONE = {"width": 390, "height": 800}
 
-AXE = {"resultTypes": ["violations"]}
+AXE = {"resultTypes": ["violations"], "preload": False}
 
 SAID_IN = "[...document.querySelectorAll('[role=status], [role=log], [aria-live], output')].map(one => one.id)"
 """Where screen readers are told what changes; alerts interrupt, and are another thing."""

@@ -8,6 +8,7 @@ from playwright.sync_api import Page, expect
 
 from extraction.models import Run
 from tests.osii import rows
+from tests.osii.test_graph import of_documents
 
 
 @pytest.fixture
@@ -162,10 +163,13 @@ def test_the_graph_is_walked_by_arrows_and_says_each_node(page):
     chat = rows.chat()
     claim = rows.proposition("Stomata close in drought.", chat.learner)
     rows.instance(claim, chat)
+    of_documents(claim, rows.document("leaves.md"))
     page.goto(f"/graph/?learner={chat.learner_id}")
     canvas = page.locator("[data-graph-canvas]")
     expect(canvas).to_be_visible()
     canvas.focus()
     page.keyboard.press("ArrowRight")
     expect(page.locator("[data-graph-node]")).to_contain_text("Stomata close in drought.")
+    expect(page.locator("[data-graph-node]")).to_contain_text("from document: leaves.md")
+    expect(page.locator("[data-graph-count]")).to_have_text("Drawn: 1 proposition, 1 chat, 1 document.")
     expect(page.locator("#announce")).to_contain_text("Stomata close in drought.")

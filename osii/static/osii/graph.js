@@ -3,6 +3,10 @@
 
 const MOST_NODES = 400;
 const LARGEST_FIT = 1.3;
+const SMALL = 0.75;
+const NARROW = 500;
+// Chats and documents are named however small the drawing is: by them one sees what a cluster is.
+const SOURCES = "node[type = 'chat'], node[type = 'document']";
 
 const SHAPES = {
   fact: "ellipse",
@@ -45,6 +49,12 @@ function drawn(node) {
   return { ...node, unspaced: /\S{24,}/.test(node.label) };
 }
 
+// So many pixels on the screen, however small the drawing; and no less than `least` of its own.
+function apparent(node, pixels, least) {
+  const narrow = node.cy().width() < NARROW ? 0.8 : 1;
+  return Math.max(least, (narrow * pixels) / node.cy().zoom());
+}
+
 function counted(number, noun) {
   return `${number} ${noun}${number === 1 ? "" : "s"}`;
 }
@@ -73,7 +83,17 @@ function styleOf(root) {
         width: 22,
       },
     },
-    { selector: "node[type = 'chat'], node[type = 'document']", style: { "font-size": 15, "font-weight": "bold" } },
+    {
+      selector: SOURCES,
+      style: {
+        "font-size": (node) => apparent(node, 11, 15),
+        "font-weight": "bold",
+        "min-zoomed-font-size": 0,
+        "text-max-width": (node) => apparent(node, 100, 130),
+        "text-outline-width": (node) => apparent(node, 2, 2),
+        "text-wrap": (node) => (node.cy().zoom() < SMALL ? "ellipsis" : "wrap"),
+      },
+    },
     { selector: "node[type = 'chat']", style: { width: 34, height: 20 } },
     { selector: "node[type = 'document']", style: { width: 22, height: 30 } },
     {
@@ -148,8 +168,8 @@ class Drawing {
       minZoom: 0.1,
       selectionType: "single",
     });
-    this.fit();
     this.listen();
+    this.fit();
     this.count();
     if (answer.focus) {
       this.expanded.add(answer.focus);
@@ -175,6 +195,11 @@ class Drawing {
 
   listen() {
     this.cy.on("select", "node", (event) => this.show(event.target));
+    let named = 0;
+    this.cy.on("zoom", () => {
+      cancelAnimationFrame(named); // once for all that a wheel turns before the next picture
+      named = requestAnimationFrame(() => this.cy.nodes(SOURCES).updateStyle());
+    });
     this.cy.on("dbltap", "node", (event) => this.expand(event.target));
     this.root.querySelector("[data-graph-expand]").addEventListener("click", () => this.expand(this.chosen()));
     this.root.querySelector("[data-graph-fit]").addEventListener("click", () => this.fit());
@@ -187,6 +212,7 @@ class Drawing {
     this.end = () => {
       themes.disconnect();
       system.removeEventListener("change", restyle);
+      cancelAnimationFrame(named);
       this.cy.destroy();
     };
   }
