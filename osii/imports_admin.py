@@ -1,7 +1,7 @@
 """Django admin of imports: rows that only the product writes."""
 
 from collections.abc import Iterator
-from typing import Any
+from typing import TYPE_CHECKING
 
 from django.contrib import admin
 from django.contrib.admin.views.main import ChangeList
@@ -11,6 +11,9 @@ from django.utils.safestring import SafeString
 from coverage.admin_base import ReadOnlyAdmin, page_link
 
 from .models import ChatImport, ImportedChat
+
+if TYPE_CHECKING:
+    from django.contrib.admin.filters import _ListFilterChoices
 
 
 @admin.register(ChatImport)
@@ -32,9 +35,10 @@ class ChatImportAdmin(ReadOnlyAdmin):
 class NamedValues(admin.AllValuesFieldListFilter):
     """The empty value has a word too: a link without one cannot be read out, nor well be clicked."""
 
-    def choices(self, changelist: ChangeList) -> Iterator[dict[str, Any]]:
+    def choices(self, changelist: ChangeList) -> "Iterator[_ListFilterChoices]":
         for choice in super().choices(changelist):
-            yield choice | {"display": choice["display"] or "none"}
+            choice["display"] = choice["display"] or "none"
+            yield choice
 
 
 @admin.register(ImportedChat)
