@@ -58,7 +58,7 @@ def claude_code(count: int) -> Iterator[Any]:
 
 
 @pytest.mark.timeout(600)
-@pytest.mark.parametrize(("make", "count"), [(openai, 100_000), (claude_code, 20_000)])
+@pytest.mark.parametrize(("make", "count"), [(openai, 25_000), (claude_code, 10_000)])
 def test_a_chat_of_very_many_messages(tmp_path: Path, make: Callable[[int], Iterator[Any]], count: int) -> None:
     path = tmp_path / "a.jsonl"
     with path.open("w", encoding="utf-8") as stream:
