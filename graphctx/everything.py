@@ -13,6 +13,7 @@ from uuid import UUID
 
 import numpy as np
 
+from .matrix import ID, SPARE, Growing
 from .models import EmbeddingSpace, Proposition, PropositionVector
 from .reading import copy_vectors
 from .scan import CACHE_BYTES
@@ -22,17 +23,35 @@ FIRST_LOOK = 4
 """So many times the number wanted are looked at first: enough unless most of a neighbourhood is retired."""
 
 
-@dataclass(slots=True)
+@dataclass(frozen=True, slots=True)
 class _Rows:
-    """``ids`` (n,) 16 raw bytes each, ``rows`` (n, d) float32, and the id of the last vector read."""
+    """The first ``count`` rows of a store, and the id of the last vector among them."""
 
-    ids: np.ndarray
-    rows: np.ndarray
+    store: Growing
+    count: int = 0
     last: int = 0
 
+    @classmethod
+    def none(cls, dimension: int) -> "_Rows":
+        return cls(Growing(np.empty(0, ID), np.empty((0, dimension), np.float32)))
+
     @property
-    def nbytes(self) -> int:
-        return self.ids.nbytes + self.rows.nbytes
+    def ids(self) -> np.ndarray:
+        """(count,) 16 raw bytes each."""
+        return self.store.ids[: self.count]
+
+    @property
+    def rows(self) -> np.ndarray:
+        """(count, d) float32."""
+        return self.store.rows[: self.count]
+
+    def grown(self, ids: np.ndarray, rows: np.ndarray, last: int) -> "_Rows":
+        """The same with these rows more: behind the others where there is room, else in a larger store."""
+        store, count = self.store, self.count + len(ids)
+        if not store.add(self.count, ids, rows):
+            store = Growing(self.ids, self.rows, room=len(ids) + count // SPARE)
+            store.add(self.count, ids, rows)
+        return _Rows(store, count, last)
 
 
 class GrowingCache:
@@ -47,14 +66,14 @@ class GrowingCache:
         """All vectors of a learner in a space as of now. Two queries, one of them empty when nothing was added."""
         key = (space.pk, learner_id)
         with self._lock:
-            held = self._held.get(key) or _Rows(np.empty(0, "V16"), np.empty((0, space.dimension), np.float32))
+            held = self._held.get(key) or _Rows.none(space.dimension)
         vectors = PropositionVector.objects.filter(space=space, learner=learner_id)
         newest = vectors.filter(pk__gt=held.last).order_by("-pk").values_list("pk", flat=True).first()
         if newest is None:
             return held
         added = vectors.filter(pk__gt=held.last, pk__lte=newest).order_by("pk")
         ids, rows = copy_vectors(added, space)
-        grown = _Rows(np.concatenate([held.ids, ids]), np.concatenate([held.rows, rows]), newest)
+        grown = held.grown(ids, rows, newest)
         self._keep(key, grown)
         return grown
 
@@ -66,10 +85,10 @@ class GrowingCache:
         with self._lock:
             self._held[key] = grown
             self._held.move_to_end(key)
-            used = sum(held.nbytes for held in self._held.values())
+            used = sum(held.store.nbytes for held in self._held.values())
             while used > self.max_bytes and len(self._held) > 1:
                 _gone, dropped = self._held.popitem(last=False)
-                used -= dropped.nbytes
+                used -= dropped.store.nbytes
 
 
 cache = GrowingCache(CACHE_BYTES // 2)
@@ -83,14 +102,14 @@ def nearest_of_all(
     """
     held = cache.get(space, learner_id)
     asked = np.asarray(queries, dtype=np.float32).reshape(-1, space.dimension)
-    looked = min(len(held.ids), k * FIRST_LOOK)
+    looked = min(held.count, k * FIRST_LOOK)
     while True:
         found = [_named(held, *top) for top in top_k_each(held.rows, asked, looked)]
         offered, there = _states({pk for one in found for pk, _score in one})
         enough = all(sum(pk in offered for pk, _score in one) >= k for one in found)
-        if enough or looked >= len(held.ids):
+        if enough or looked >= held.count:
             return [_both(one, offered, there, k) for one in found]
-        looked = min(len(held.ids), looked * FIRST_LOOK)
+        looked = min(held.count, looked * FIRST_LOOK)
 
 
 def _named(held: _Rows, indexes: np.ndarray, scores: np.ndarray) -> list[tuple[UUID, float]]:

@@ -19,26 +19,18 @@ SPARE = 8
 ID = "V16"
 
 
-class Storage:
-    """Arrays with room for more rows. Rows that a matrix sees never change; one of the matrices on it may write behind them."""
+class Growing:
+    """Arrays with room for more rows. Rows that someone sees never change; one of those who see them may write behind them."""
 
-    def __init__(self, ids: np.ndarray, rows: np.ndarray, codes: Codes | None = None, room: int = 0) -> None:
+    def __init__(self, ids: np.ndarray, rows: np.ndarray, room: int = 0) -> None:
         self.filled = len(ids)
         self._lock = threading.Lock()
         self.ids = _roomy(ids, room)
         self.rows = _roomy(rows, room)
-        self.codes: np.ndarray | None = None
-        self.scales: np.ndarray | None = None
-        self.rest = self.length = 0.0
-        if codes is not None:
-            self.codes, self.scales = _roomy(codes.codes, room), _roomy(codes.scales, room)
-            self.rest, self.length = codes.rest, codes.length
-        else:
-            self._quantise(0)
 
     @property
     def nbytes(self) -> int:
-        return sum(array.nbytes for array in (self.ids, self.rows, self.codes, self.scales) if array is not None)
+        return self.ids.nbytes + self.rows.nbytes
 
     def add(self, after: int, ids: np.ndarray, rows: np.ndarray) -> bool:
         """Write rows behind the first ``after`` ones; False when others stand there already, or there is no room."""
@@ -50,7 +42,32 @@ class Storage:
                 return False
             self.filled = upto
         self.ids[after:upto], self.rows[after:upto] = ids, rows
-        self._quantise(after)
+        return True
+
+
+class Storage(Growing):
+    """The same with the codes of the rows, where there are enough of them."""
+
+    def __init__(self, ids: np.ndarray, rows: np.ndarray, codes: Codes | None = None, room: int = 0) -> None:
+        super().__init__(ids, rows, room)
+        self.codes: np.ndarray | None = None
+        self.scales: np.ndarray | None = None
+        self.rest = self.length = 0.0
+        if codes is not None:
+            self.codes, self.scales = _roomy(codes.codes, room), _roomy(codes.scales, room)
+            self.rest, self.length = codes.rest, codes.length
+        else:
+            self._quantise(0)
+
+    @property
+    def nbytes(self) -> int:
+        return super().nbytes + sum(array.nbytes for array in (self.codes, self.scales) if array is not None)
+
+    def add(self, after: int, ids: np.ndarray, rows: np.ndarray) -> bool:
+        if not super().add(after, ids, rows):
+            return False
+        if len(ids):
+            self._quantise(after)
         return True
 
     def view(self, count: int) -> Codes | None:

@@ -94,3 +94,25 @@ def test_what_was_added_is_found_by_reading_nothing_else_whatever_state_it_is_in
 def test_an_empty_graph_has_nothing_near(space: EmbeddingSpace) -> None:
     learner = Learner.objects.create(name="Ada")
     assert everything.nearest_of_all(space, learner.pk, [unit(1, 7)[0]], 3) == [[]]
+
+
+def test_what_was_added_goes_behind_the_others_without_a_copy_of_them(space: EmbeddingSpace) -> None:
+    learner, query = Learner.objects.create(name="Ada"), unit(1, 7)[0]
+    vectors, stores = {}, []
+    for number, rows in enumerate((16, 2, 1)):  # there is room for an eighth
+        vectors |= fill(learner, space, unit(rows, 10 + number))
+        held = everything.cache.get(space, learner.pk)
+        stores.append(held.store)
+        assert held.count == len(vectors)
+        (found,) = everything.nearest_of_all(space, learner.pk, [query], 5)
+        assert [pk for pk, _score in found] == expected(vectors, query, 5)
+    assert stores[0] is stores[1] is not stores[2]
+
+
+def test_two_that_add_to_the_same_rows_do_not_see_each_other() -> None:
+    rows = everything._Rows.none(DIMENSION).grown(np.zeros(8, everything.ID), unit(8, 1), 8)
+    one, other = (rows.grown(np.zeros(1, everything.ID), unit(1, seed), 9) for seed in (2, 3))
+    assert one.store is rows.store is not other.store
+    assert (one.rows[8] == unit(1, 2)[0]).all()
+    assert (other.rows[8] == unit(1, 3)[0]).all()
+    assert (other.rows[:8] == rows.rows).all()
