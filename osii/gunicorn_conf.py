@@ -14,7 +14,10 @@ workers = env.integer("WEB_CONCURRENCY", 1, least=1, most=64)
 threads = 8
 graceful_timeout = 15  # a request in hand may end; nothing new is taken
 timeout = 120
-keepalive = 5
+# Longer than a proxy in front keeps a connection that rests (nginx a minute, Caddy two): it would send a request into one that
+# is just being closed, and answer 502. A connection that rests holds no thread, but is one of a thousand: of strangers, not for long.
+proxied = env.integer("OSII_PROXIES", int(env.boolean("OSII_HTTPS", default=False)), least=0, most=5) > 0
+keepalive = 130 if proxied else 5
 backlog = 256
 
 # Larger ones are refused before anything of ours sees them.

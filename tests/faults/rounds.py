@@ -22,7 +22,7 @@ from osii.embedded.placement import ELSEWHERE
 from osii.env import BASE_DIR
 
 from .breaking import FAULTS, Planned, Undo, schedule
-from .installation import Installation, wait_for
+from .installation import Installation
 from .load import Load
 from .memory import lost
 from .model import Model
@@ -30,7 +30,7 @@ from .model import Model
 UNDER_WAY = """
 SELECT (SELECT count(*) FROM extraction_run WHERE status IN ('queued', 'running')),
        (SELECT count(*) FROM osii_processingrun WHERE status IN ('queued', 'running')),
-       (SELECT count(*) FROM osii_processingitem WHERE status = 'running'),
+       (SELECT count(*) FROM osii_processingitem WHERE status IN ('queued', 'running')),
        (SELECT count(*) FROM osii_chatimport WHERE status IN ('queued', 'running')),
        (SELECT count(*) FROM graphctx_steer WHERE status = 'preparing'),
        (SELECT count(*) FROM extraction_batch WHERE status = 'running')
@@ -54,6 +54,7 @@ DUE = """
 SELECT c.id FROM coverage_chat c WHERE c.id = ANY(%s) AND NOT EXISTS (
     SELECT 1 FROM extraction_run r WHERE r.chat_id = c.id AND r.status IN ('failed', 'aborted'))
 """
+PATIENCE = 4
 SETTINGS = {
     "DJANGO_SETTINGS_MODULE": "tests.faults.settings",
     "EXTRACTION_CHUNK_TOKENS": "500",
@@ -124,8 +125,11 @@ class Rounds:
             return {}
 
     def drain(self, seconds: float = 150) -> list[str]:
-        """Wait until nothing is under way any more, by itself. What is still there then is wrong."""
-        state: dict[str, Any] = {}
+        """Wait until nothing is under way any more, by itself. What is still there when it has not become less for so many
+        seconds, or after PATIENCE times as long, is wrong: a busy machine is slow, and a hung one stays as it is.
+        """
+        state: dict[str, Any] = {"least": None, "until": time.monotonic() + seconds}
+        end = time.monotonic() + PATIENCE * seconds
 
         def idle() -> bool:
             if self.installation.process.poll() is not None:
@@ -142,12 +146,14 @@ class Rounds:
             names = ("runs", "processing runs", "items", "imports", "steers", "batches", "documents to heal")
             state["left"] = {name: count for name, count in zip(names, counts, strict=True) if count}
             state["ready"] = True
+            if state["least"] is None or sum(counts) < state["least"]:
+                state.update(least=sum(counts), until=time.monotonic() + seconds)
             return not state["left"]
 
-        try:
-            wait_for(idle, "draining", seconds, 0.25)
-        except TimeoutError as error:
-            return [f"{error}: {state}"]
+        while not idle():
+            if time.monotonic() > min(state["until"], end):
+                return [f"draining stands still, or takes too long: {state}"]
+            time.sleep(0.25)
         return [f"up {state['up']}"] if "up" in state else []
 
     def _proved(self, load: Load, ledger: dict[Any, str]) -> list[str]:

@@ -2,6 +2,7 @@
 
 import logging
 import os
+import runpy
 import socket
 import subprocess
 import sys
@@ -105,6 +106,17 @@ def test_the_web_server_has_this_worker() -> None:
     assert 30 <= serving.Worker.silent_seconds <= 300
     logger = gunicorn_conf.logconfig_dict["loggers"]["gunicorn.error"]
     assert [gunicorn_conf.logconfig_dict["filters"][name]["()"] for name in logger["filters"]] == ["osii.serving.Brief"]
+
+
+@pytest.mark.parametrize(("given", "most"), [({}, 5), ({"OSII_HTTPS": "1"}, 130), ({"OSII_PROXIES": "2"}, 130)])
+def test_a_proxy_is_the_first_to_close_a_connection_that_rests(
+    given: dict[str, str], most: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name in ("OSII_HTTPS", "OSII_PROXIES"):
+        monkeypatch.delenv(name, raising=False)
+    for name, value in given.items():
+        monkeypatch.setenv(name, value)
+    assert runpy.run_path(gunicorn_conf.__file__)["keepalive"] == most
 
 
 def test_other_errors_keep_their_traceback() -> None:
