@@ -21,6 +21,9 @@ SEE_PROCESSING = "osii.view_processingrun"
 SEE_PROPOSITIONS = "graphctx.view_proposition"
 SEE_RUNS = "extraction.view_run"
 
+SEE_LIBRARY = (SEE_PROCESSING, SEE_DOCUMENTS)
+"""What plans and processing runs are seen with: they name documents."""
+
 IMPORT = "osii.add_chatimport"
 """Also what the pages of imports need: they name the files of others."""
 PROCESS = "osii.add_processingrun"
@@ -28,7 +31,8 @@ REVIEW = "extraction.review_candidate"
 TALK = "coverage.add_chat"
 
 ANYTHING = (
-    SEE_CHATS, SEE_PROPOSITIONS, SEE_DOCUMENTS, SEE_PROCESSING, SEE_BATCHES, SEE_COLLECTIONS, SEE_RUNS, REVIEW, IMPORT, PROCESS,
+    SEE_CHATS, SEE_PROPOSITIONS, SEE_DOCUMENTS, SEE_PROCESSING, SEE_BATCHES, SEE_COLLECTIONS, SEE_RUNS, SEE_IMPORTS,
+    REVIEW, IMPORT, PROCESS,
 )  # fmt: skip
 """Who holds one of these has a page to look at."""
 

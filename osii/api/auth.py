@@ -61,15 +61,15 @@ def _permitted(request: HttpRequest, token: ApiToken) -> None:
     """Raises Problem 403 when the account that a staff token acts for lacks what the call needs."""
     if token.account is None:
         return
-    needed = NEEDS.get(audit.call_of(request))
-    if needed and token.account.has_perm(needed):
+    needs = NEEDS.get(audit.call_of(request))
+    if needs is None:
+        raise Problem(403, "This is closed to tokens of accounts.")
+    if not (missing := needs.missing(token.account)):
         return
-    held = permissions.holders([needed]) if needed else []
+    held = permissions.holders(missing)
     who = f"held by {', '.join(held)}" if held else "held by no group"
-    detail = (
-        f"This needs the permission {needed}, {who}; the token acts for the account {token.account.get_username()}."
-    )
-    raise Problem(403, detail if needed else "This is closed to tokens of accounts.")
+    what = f"the permission{'s' if missing[1:] else ''} {' and '.join(missing)}"
+    raise Problem(403, f"This needs {what}, {who}; the token acts for the account {token.account.get_username()}.")
 
 
 def _not_so_fast(wait: int, detail: str) -> None:

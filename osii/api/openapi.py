@@ -40,7 +40,7 @@ class Api(NinjaAPI):
         schema = super().get_openapi_schema(*args, **options)
         for path, operations in schema["paths"].items():
             for method, operation in operations.items():
-                operation["x-permission"] = NEEDS[f"{method.upper()} {path}"]
+                operation["x-permissions"] = list(NEEDS[f"{method.upper()} {path}"].every)
                 for status, answer in operation["responses"].items():
                     if int(status) >= 400 and "content" in answer:
                         answer["content"] = {MEDIA_TYPE: next(iter(answer["content"].values()))}

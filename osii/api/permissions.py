@@ -3,12 +3,12 @@
 A learner's token is asked for none: it opens that learner's rows, in the routes that are for learners.
 """
 
-from osii.permissions import PROCESS, SEE_CHATS, SEE_DOCUMENTS, SEE_PROCESSING, SEE_PROPOSITIONS, TALK
+from osii.permissions import PROCESS, SEE_CHATS, SEE_DOCUMENTS, SEE_LIBRARY, SEE_PROPOSITIONS, TALK, Needs
 
 CHANGE_RUN = "osii.change_processingrun"
 REMOVE, CLEAN_UP = "extraction.delete_document", "extraction.delete_extractionversion"
 
-NEEDS = {
+_PERMISSIONS: dict[str, str | tuple[str, ...]] = {
     "POST /api/chats": TALK,
     "GET /api/chats/{chat_id}": SEE_CHATS,
     "DELETE /api/chats/{chat_id}": "coverage.delete_chat",
@@ -29,12 +29,12 @@ NEEDS = {
     "POST /api/propositions/{proposition_id}/forget": "graphctx.change_proposition",
     "POST /api/propositions/{proposition_id}/restore": "graphctx.change_proposition",
     "POST /api/search": SEE_DOCUMENTS,
-    "POST /api/resolve": SEE_PROCESSING,
-    "POST /api/resolve/documents": SEE_PROCESSING,
+    "POST /api/resolve": SEE_LIBRARY,
+    "POST /api/resolve/documents": SEE_LIBRARY,
     "POST /api/runs": PROCESS,
-    "GET /api/runs": SEE_PROCESSING,
-    "GET /api/runs/{run_id}": SEE_PROCESSING,
-    "GET /api/runs/{run_id}/items": SEE_PROCESSING,
+    "GET /api/runs": SEE_LIBRARY,
+    "GET /api/runs/{run_id}": SEE_LIBRARY,
+    "GET /api/runs/{run_id}/items": SEE_LIBRARY,
     "POST /api/runs/{run_id}/pause": CHANGE_RUN,
     "POST /api/runs/{run_id}/resume": CHANGE_RUN,
     "POST /api/runs/{run_id}/cancel": CHANGE_RUN,
@@ -55,4 +55,5 @@ NEEDS = {
     "GET /api/objects/{file_id}/retention": CLEAN_UP,
     "POST /api/objects/{file_id}/retention": CLEAN_UP,
 }
-"""{call: its permission}. A call that is missing here is closed to every token of an account."""
+NEEDS = {call: Needs((of,) if isinstance(of, str) else of) for call, of in _PERMISSIONS.items()}
+"""{call: its permissions}. A call that is missing here is closed to every token of an account."""

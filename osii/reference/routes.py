@@ -2,7 +2,7 @@
 
 import json
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from http import HTTPStatus
 from typing import Any
 
@@ -58,7 +58,7 @@ def page() -> str:
         [
             (
                 f"[{method} {path}](#{_anchor(f'{method} {path}')})", one["summary"], _callers(one),
-                f"`{one['x-permission']}`", groups.first_with(one["x-permission"]),
+                _all_of(one["x-permissions"]), _least(one["x-permissions"]),
             )
             for method, path, one in operations
         ],
@@ -81,13 +81,22 @@ def _pages() -> Iterator[tuple[str, ...]]:
         if hasattr(route.callback, "needs"):
             name = str(route.name)
             needs = needs_of(name)
-            first = [groups.first_with(one) for one in needs.every or needs.one_of]
-            least = max(first, key=groups.ORDER.index) if needs.every else min(first, key=groups.ORDER.index)
-            said = " and ".join(f"`{one}`" for one in needs.every) or (
-                "one of " + ", ".join(f"`{one}`" for one in needs.one_of)
-            )
+            said = [_all_of(needs.every)] if needs.every else []
+            if needs.one_of:
+                said.append("one of " + ", ".join(f"`{one}`" for one in needs.one_of))
             address = PARAMETER.sub(r"{\1}", str(route.pattern))
-            yield name, f"`/{address}`", said, least
+            yield name, f"`/{address}`", " and ".join(said), _least(needs.every, needs.one_of)
+
+
+def _all_of(names: Sequence[str]) -> str:
+    return " and ".join(f"`{one}`" for one in names)
+
+
+def _least(every: Sequence[str], one_of: Sequence[str] = ()) -> str:
+    """The least group that holds all of ``every``, and of ``one_of`` one."""
+    rank = groups.ORDER.index
+    any_of_them = [min(map(groups.first_with, one_of), key=rank)] if one_of else []
+    return max([*map(groups.first_with, every), *any_of_them], key=rank)
 
 
 def _route(method: str, path: str, operation: Schema) -> str:

@@ -19,7 +19,7 @@ from django.utils import timezone
 from extraction.models import Batch, Run
 from osii.library import progress
 from osii.models import ChatImport, ProcessingRun
-from osii.permissions import SEE_CHATS, SEE_IMPORTS, SEE_PROCESSING, SEE_RUNS, Needs
+from osii.permissions import SEE_CHATS, SEE_IMPORTS, SEE_LIBRARY, SEE_PROCESSING, SEE_RUNS, Needs
 from osii.waiting import eta_words
 
 from .attention import ATTENTION_DAYS, failed_processing, failed_runs
@@ -28,7 +28,7 @@ from .processing import HEADS, run_title
 from .processing_forms import STEP_FIELDS
 
 CHAT, IMPORT, PROCESSING = "chat", "import", "processing"
-NEEDS = {CHAT: Needs((SEE_CHATS, SEE_RUNS)), IMPORT: Needs((SEE_IMPORTS,)), PROCESSING: Needs((SEE_PROCESSING,))}
+NEEDS = {CHAT: Needs((SEE_CHATS, SEE_RUNS)), IMPORT: Needs((SEE_IMPORTS,)), PROCESSING: Needs(SEE_LIBRARY)}
 """With what each kind is seen."""
 SEEN_WITH = (SEE_RUNS, SEE_IMPORTS, SEE_PROCESSING)
 ALL = frozenset(NEEDS)

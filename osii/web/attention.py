@@ -25,7 +25,7 @@ from osii.permissions import (
     SEE_CHATS,
     SEE_DOCUMENTS,
     SEE_IMPORTS,
-    SEE_PROCESSING,
+    SEE_LIBRARY,
     SEE_PROPOSITIONS,
     SEE_RUNS,
 )
@@ -70,7 +70,7 @@ def needs(rows: Figures, held: Held, user: User) -> list[Need]:
     kinds: list[tuple[tuple[str, ...], Callable[[], Iterator[Need]]]] = [
         (runs, _no_worker), (runs, _held), ((SEE_CHATS, SEE_BATCHES), _parked), (runs, _failed_runs),
         ((SEE_IMPORTS,), lambda: _failed_imports(links=user.has_perm(IMPORT))),
-        ((SEE_DOCUMENTS,), _failed_documents), ((SEE_PROCESSING,), _failed_processing),
+        ((SEE_DOCUMENTS,), _failed_documents), (SEE_LIBRARY, _failed_processing),
         ((SEE_PROPOSITIONS,), _missing_vectors), ((REVIEW,), _review), (chats, lambda: _due(rows, held)),
     ]  # fmt: skip
     found = [need for permissions, look in kinds if user.has_perms(permissions) for need in look()]

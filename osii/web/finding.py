@@ -18,7 +18,7 @@ from extraction.models import Document, Run
 from graphctx.models import Proposition
 from osii import propositions
 from osii.models import ChatImport, ProcessingRun
-from osii.permissions import IMPORT, SEE_CHATS, SEE_DOCUMENTS, SEE_PROCESSING, SEE_PROPOSITIONS, SEE_RUNS
+from osii.permissions import IMPORT, SEE_CHATS, SEE_DOCUMENTS, SEE_LIBRARY, SEE_PROPOSITIONS, SEE_RUNS
 
 from . import activity_list
 from .documents.listing import named
@@ -114,7 +114,7 @@ def _runs(q: str, ids: tuple[UUID, UUID] | None, learner: Learner | None, may: C
         chats = list(_chats_with(q, ids, learner).values_list("pk", flat=True)[:CHATS_OF_RUNS])
         of_chats = Q(chat__in=chats) | _by_id(ids) & _of(learner, "chat__learner")
         kinds[activity_list.CHAT] = Run.objects.filter(of_chats)
-    if may(SEE_PROCESSING):
+    if all(map(may, SEE_LIBRARY)):
         named_so = activity_list.titled(q) | _by_id(ids)
         kinds[activity_list.PROCESSING] = ProcessingRun.objects.filter(named_so, _of(learner))
     if may(IMPORT):

@@ -65,7 +65,7 @@ def _row(step: StepPlan, listing: str) -> StepRow:
         Count(name, number, f"{listing}&{urlencode({'step': step.id, 'list': name})}" if number else "")
         for name, number in numbers.items()
     ]
-    active = f"{reverse('activity')}?view=progress" if step.in_progress else ""
+    active = f"{reverse('activity')}?view=progress&kind=processing" if step.in_progress else ""
     counts.append(Count("in progress", step.in_progress, active))
     reasons = [
         Reason(state, reason, number, f"{listing}&{urlencode({'step': step.id, 'list': state, 'reason': reason})}")

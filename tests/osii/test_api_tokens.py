@@ -151,7 +151,13 @@ def test_the_command_makes_a_token_that_acts_for_an_account() -> None:
         False,
         "staff, as ines",
     )
-    assert Caller(made["token"]).get("/propositions").status == 403
+    caller = Caller(made["token"])
+    assert caller.get("/propositions").status == 403
+    row.account.user_permissions.set(Permission.objects.filter(codename="view_processingrun"))
+    refused = caller.get("/runs")  # which name documents
+    assert (refused.status, "the permission extraction.view_document, held by" in refused.body["detail"]) == (403, True)
+    row.account.user_permissions.add(Permission.objects.get(codename="view_document"))
+    assert caller.get("/runs").status == 200
 
 
 @pytest.mark.parametrize(

@@ -1,6 +1,7 @@
 """The groups of staff accounts, and what each of them gets to, over all routes of the dashboard."""
 
 import re
+from functools import cache
 from importlib import import_module
 from itertools import pairwise
 from pathlib import Path
@@ -9,8 +10,9 @@ import pytest
 from django.apps import apps
 from django.conf import settings
 from django.contrib.auth.models import Group, Permission, User
+from django.http.response import HttpResponseBase
 from django.test import Client
-from django.urls import reverse
+from django.urls import Resolver404, resolve, reverse
 
 from coverage.ids import new_id
 from osii import groups
@@ -103,6 +105,7 @@ def arguments() -> dict[str, object]:
     batch = review_rows.read(chat)
     candidate = review_rows.staged(batch, "Ice floats.")
     proposition = rows.proposition()
+    rows.instance(proposition, chat)
     return {
         "chat_id": chat.pk,
         "batch_id": batch.pk,
@@ -171,19 +174,49 @@ def test_each_group_holds_what_its_routes_need_and_no_more(members, group):
 def test_a_viewer_gets_to_its_routes_and_no_further(members, arguments, rq_connection):
     client = in_group(groups.VIEWER)
     found = {name: asked(client, name, arguments) for name in ROUTES}
-    assert {name for name, status in found.items() if status == 403} == REFUSED[groups.VIEWER]
-    assert {name: status for name, status in found.items() if status >= 500} == {}
+    assert {name for name, answer in found.items() if answer.status_code == 403} == REFUSED[groups.VIEWER]
+    assert {name: answer for name, answer in found.items() if answer.status_code >= 500} == {}
+    pages = {name: answer.text for name, answer in found.items() if answer.status_code == 200 and not answer.streaming}
+    led_to = {name: set(map(route_of, LEADS.findall(html))) & set(ROUTES) for name, html in pages.items()}
+    assert {"chat", "graph"} <= led_to["proposition"]
+    closed = {name: routes & REFUSED[groups.VIEWER] for name, routes in led_to.items()}
+    assert {name: routes for name, routes in closed.items() if routes} == {}
 
 
-def asked(client: Client, name: str, arguments: dict[str, object]) -> int:
-    """The status with which the route answers: to a look, or where there is nothing to look at, to a form."""
+LEADS = re.compile(r'(?:href|action|hx-get|hx-post)="(/[^"#?]*)')
+
+
+@cache
+def route_of(path: str) -> str:
+    try:
+        return resolve(path).view_name
+    except Resolver404:  # a file
+        return ""
+
+
+def asked(client: Client, name: str, arguments: dict[str, object]) -> HttpResponseBase:
+    """What the route answers: to a look, or where there is nothing to look at, to a form."""
     given = arguments | ({"name": "chats", "action": "rest"} if name == "bulk" else {})
     url = reverse(name, kwargs={one: given[one] for one in ROUTES[name].pattern.converters})
-    status = client.get(url).status_code
-    if status != 405:
-        return status
+    answer = client.get(url)
+    if answer.status_code != 405:
+        return answer
     form = {"action": "add", "collection": arguments["collection_id"], "document": arguments["file_id"]}
-    return client.post(url, form).status_code
+    return client.post(url, form)
+
+
+def test_a_page_that_names_things_of_another_kind_needs_the_permission_of_these_too(arguments, rq_connection):
+    client = Client()
+    client.force_login(rows.account("view_processingrun"))  # whose documents a plan and a run name
+    for name in ("intake-process", "processing", "processing-live", "processing-log"):
+        assert asked(client, name, arguments).status_code == 403, name
+    assert reverse("processing", args=[arguments["run_id"]]) not in client.get(reverse("activity")).text
+    client.force_login(rows.account("view_batch", "view_document", username="of documents"))
+    assert asked(client, "batch", arguments).status_code == 403  # it is of a chat
+    client.force_login(rows.account("view_batch", "view_chat", username="of chats"))
+    assert asked(client, "batch", arguments).status_code == 200
+    client.force_login(rows.account("view_chatimport", username="of imports"))
+    assert reverse("activity") in client.get(reverse("home")).text
 
 
 def test_an_account_in_no_group_is_told_which_there_are_and_whom_to_ask(members, rq_connection):

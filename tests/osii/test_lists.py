@@ -319,7 +319,9 @@ def test_of_mixed_activities_only_those_are_touched_that_the_account_may_change(
     )
     upload.refresh_from_db()
     assert upload.status == "queued"
-    client.force_login(rows.account("view_processingrun", "change_processingrun", username="librarian"))
+    client.force_login(
+        rows.account("view_processingrun", "view_document", "change_processingrun", username="librarian")
+    )
     for chosen in ({"pick": f"chat:{run.pk}"}, {"everything": "1", "filters": "view=all"}):
         said = client.post(reverse("bulk", args=["activity", "cancel"]), chosen, follow=True).text
         assert "No activity is chosen" in said

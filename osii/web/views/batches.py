@@ -12,7 +12,7 @@ from extraction.models import Batch
 from extraction.prompts import prompts_in_force
 from extraction.selectors import batch_history
 from extraction.spending import total_use, with_batch_costs
-from osii.permissions import SEE_BATCHES, SEE_CHATS
+from osii.permissions import SEE_BATCHES, SEE_CHATS, SEE_DOCUMENTS, Needs
 from osii.web import selectors
 from osii.web.access import PageRequest, get_batch, get_chat, staff_action, staff_page
 from osii.web.chat_list import BatchFilter
@@ -32,9 +32,11 @@ def chat_batches(request: PageRequest, chat_id: UUID) -> HttpResponse:
 
 
 @require_safe
-@staff_page(SEE_BATCHES)
+@staff_page(SEE_BATCHES, one_of=(SEE_CHATS, SEE_DOCUMENTS))
 def batch(request: PageRequest, batch_id: UUID) -> HttpResponse:
+    """With what its chat or its document is seen: it quotes that."""
     row = get_batch(batch_id)
+    Needs((SEE_DOCUMENTS if row.document_id else SEE_CHATS,)).require(request.user)
     candidates = list(selectors.batch_candidates(row))
     read = list(row.messages.all())
     where = selectors.positions((row.chat_id, message.message_id) for message in read)

@@ -49,7 +49,7 @@ def documents(request: PageRequest) -> HttpResponse:
 
 
 @require_POST
-@staff_page(SEE_DOCUMENTS)
+@staff_page(SEE_DOCUMENTS, one_of=(PROCESS, CHANGE))
 def documents_bulk(request: PageRequest) -> HttpResponse:
     """Put the chosen documents into a collection, go to the planner with them, or take them out of a collection: that only
     after a page has said how many these are."""

@@ -16,7 +16,7 @@ from osii.library import plan, runs
 from osii.library.plan import Plan
 from osii.library.requests import BadRequest, Conflict, Request
 from osii.library.run_models import Step
-from osii.permissions import PROCESS, SEE_DOCUMENTS, SEE_PROCESSING
+from osii.permissions import PROCESS, SEE_LIBRARY
 from osii.web.access import PageRequest, staff_action, staff_page
 from osii.web.planning import STATES, plan_rows, plan_totals
 from osii.web.processing_forms import PlanForm, planned
@@ -26,7 +26,7 @@ LISTS = {"eligible": "eligible", "stale": "stale", "current": "current", "blocke
 
 
 @require_safe
-@staff_page(SEE_PROCESSING)
+@staff_page(*SEE_LIBRARY)
 def planner(request: PageRequest) -> HttpResponse:
     """The form and its plan. The address holds all of it."""
     query = planned(request.GET)
@@ -70,7 +70,7 @@ def _query(query: QueryDict) -> str:
 
 
 @require_safe
-@staff_page(SEE_PROCESSING, SEE_DOCUMENTS)
+@staff_page(*SEE_LIBRARY)
 def planner_documents(request: PageRequest) -> HttpResponse:
     """The documents behind one number of a plan, each with its reason."""
     query = planned(request.GET)

@@ -17,7 +17,7 @@ from osii.intake.confirming import chats_beside
 from osii.library import runs
 from osii.library.requests import BadRequest, Conflict, Request
 from osii.models import ProcessingItem, ProcessingRun
-from osii.permissions import IMPORT, PROCESS, SEE_PROCESSING
+from osii.permissions import IMPORT, PROCESS, SEE_LIBRARY
 from osii.web import run_log
 from osii.web.access import PageRequest, staff_action, staff_page
 from osii.web.processing import items_context, state_context
@@ -27,7 +27,7 @@ CONTROL = "osii.change_processingrun"
 
 
 @require_safe
-@staff_page(SEE_PROCESSING)
+@staff_page(*SEE_LIBRARY)
 def processing(request: PageRequest, run_id: UUID) -> HttpResponse:
     run = get_object_or_404(ProcessingRun.objects.select_related("learner"), pk=run_id)
     chats = chats_beside(run) if request.user.has_perm(IMPORT) else None
@@ -47,7 +47,7 @@ def _context(request: PageRequest, run: ProcessingRun) -> dict[str, Any]:
 
 
 @require_safe
-@staff_page(SEE_PROCESSING)
+@staff_page(*SEE_LIBRARY)
 def processing_live(request: PageRequest, run_id: UUID) -> HttpResponse:
     """The state's fragment for htmx; 204 while nothing changed since ``seen``. Without htmx: the page itself."""
     run = get_object_or_404(ProcessingRun.objects.select_related("learner"), pk=run_id)
@@ -60,7 +60,7 @@ def processing_live(request: PageRequest, run_id: UUID) -> HttpResponse:
 
 
 @require_safe
-@staff_page(SEE_PROCESSING)
+@staff_page(*SEE_LIBRARY)
 def processing_log(request: PageRequest, run_id: UUID) -> HttpResponseBase:
     """What became of each document's steps, as a CSV file."""
     run = get_object_or_404(ProcessingRun, pk=run_id)
