@@ -5,7 +5,7 @@ Each kind gives the newest of its rows; the database merges them. What a page sh
 
 from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass, field
-from datetime import datetime, timedelta
+from datetime import datetime
 from typing import Any
 from uuid import UUID
 
@@ -22,7 +22,7 @@ from osii.models import ChatImport, ProcessingRun
 from osii.permissions import SEE_CHATS, SEE_IMPORTS, SEE_LIBRARY, SEE_PROCESSING, SEE_RUNS, Needs
 from osii.waiting import eta_words
 
-from .attention import ATTENTION_DAYS, failed_processing, failed_runs
+from .attention import failed_imports, failed_processing, failed_runs
 from .filters import ListFilter, SortFilter, choice_filter
 from .processing import HEADS, run_title
 from .processing_forms import STEP_FIELDS
@@ -77,11 +77,10 @@ def kinds_of(user: User) -> frozenset[str]:
 
 def querysets(view: str, kinds: Collection[str] = ALL) -> dict[str, QuerySet[Any]]:
     """The rows of each of these kinds that belong to a view (one of VIEWS)."""
-    since = timezone.now() - timedelta(days=ATTENTION_DAYS)
     chats, imports, processing = Run.objects.all(), ChatImport.objects.all(), ProcessingRun.objects.all()
     if view == "attention":
         chats = failed_runs()
-        imports = imports.filter(status="failed", dry_run=False, files_deleted_at=None, finished_at__gte=since)
+        imports = failed_imports()
         processing = failed_processing()
     elif view == "progress":
         chats = chats.filter(status__in=Run.ACTIVE)

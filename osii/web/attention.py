@@ -139,10 +139,19 @@ def _failed_runs() -> Iterator[Need]:
         )  # fmt: skip
 
 
+def failed_imports() -> QuerySet[ChatImport]:
+    """Imports that failed lately and can be run again, until someone does so or their files are deleted."""
+    again = ChatImport.objects.filter(
+        files=OuterRef("files"), learner=OuterRef("learner"), dry_run=False, created_at__gt=OuterRef("created_at")
+    )
+    since = timezone.now() - timedelta(days=ATTENTION_DAYS)
+    rows = ChatImport.objects.filter(status=ChatImport.Status.FAILED, dry_run=False, files_deleted_at=None)
+    return rows.filter(~Exists(again), finished_at__gte=since)
+
+
 def _failed_imports(*, links: bool) -> Iterator[Need]:
-    """Imports that failed and can be run again, until someone does so or their files are deleted; ``links`` to their pages."""
-    imports = ChatImport.objects.filter(status=ChatImport.Status.FAILED, dry_run=False, files_deleted_at=None)
-    imports = imports.order_by("-finished_at", "id")
+    """``links`` to their pages."""
+    imports = failed_imports().order_by("-finished_at", "id")
     count = imports.count()
     if count:
         yield Need(

@@ -11,7 +11,8 @@ from django.utils import timezone
 
 from coverage import summaries
 from extraction.models import Batch, Run
-from osii.web.attention import failed_runs
+from osii.models import ChatImport
+from osii.web.attention import failed_imports, failed_runs
 from osii.web.chat_list import ChatFilter
 from tests.osii import rows
 
@@ -61,3 +62,16 @@ def test_a_failure_counts_until_another_run_follows_and_not_for_a_parked_batch()
     rows.run(followed.chat, "queued", queued_at=timezone.now() + timedelta(seconds=1))
     rows.batch(parked.chat, Batch.Status.PARKED, run=parked)
     assert list(failed_runs()) == [alone]
+
+
+def test_a_failed_import_counts_until_its_files_are_imported_again():
+    now = timezone.now()
+    failed = {"status": "failed", "files": [{"name": "a.zip", "size": 1}]}
+    alone = ChatImport.objects.create(status="failed", files=[{"name": "b.zip", "size": 1}], finished_at=now)
+    ChatImport.objects.create(**failed, finished_at=now)
+    ChatImport.objects.create(**failed, dry_run=True, finished_at=now, created_at=now + timedelta(minutes=1))
+    assert failed_imports().count() == 2
+    again = ChatImport.objects.create(**failed, finished_at=now, created_at=now + timedelta(minutes=2))
+    assert set(failed_imports()) == {alone, again}
+    ChatImport.objects.filter(pk=again.pk).update(status="succeeded")
+    assert set(failed_imports()) == {alone}
