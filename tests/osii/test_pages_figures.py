@@ -8,6 +8,7 @@ import pytest
 from django.db import connection
 from django.test import Client
 from django.test.utils import CaptureQueriesContext
+from django.urls import reverse
 from django.utils import timezone
 
 from coverage import services, summaries
@@ -151,13 +152,16 @@ def test_pages_from_the_end_are_the_pages_from_the_start(order: tuple[Any, ...])
 
 def test_home_lists_imports_that_failed(viewer: Client) -> None:
     files = [{"name": "export.json", "size": 10}]
-    ChatImport.objects.create(files=files, status="failed", error="the disk is full", finished_at=timezone.now())
+    failed = ChatImport.objects.create(
+        files=files, status="failed", error="the disk is full", finished_at=timezone.now()
+    )
     for more in ({"status": "succeeded"}, {"status": "failed", "dry_run": True}):
         ChatImport.objects.create(files=[{"name": "other.json", "size": 1}], finished_at=timezone.now(), **more)
-    viewer.force_login(rows.staff_user("add_chatimport", username="importer"))
     html = viewer.get("/").text
     assert "1 import of chats that failed" in html
     assert "export.json" in html
     assert "the disk is full" in html
     assert "other.json" not in html
     assert 'href="/imports/' not in html  # its pages are for those who import
+    viewer.force_login(rows.staff_user("add_chatimport", username="importer"))
+    assert f'href="{reverse("import", args=[failed.pk])}"' in viewer.get("/").text
