@@ -22,6 +22,7 @@ class Meter:
     seconds: dict[str, list[float]] = field(default_factory=lambda: defaultdict(list))
     statuses: dict[str, dict[int, int]] = field(default_factory=lambda: defaultdict(lambda: defaultdict(int)))
     strange: list[str] = field(default_factory=list)
+    silences: list[str] = field(default_factory=list)
     _lock: Lock = field(default_factory=Lock)
 
     def note(self, kind: str, status: int, seconds: float) -> None:
@@ -33,6 +34,11 @@ class Meter:
     def complain(self, what: str) -> None:
         with self._lock:
             self.strange.append(what)
+
+    def silence(self, kind: str, error: Exception, seconds: float) -> None:
+        """Why a call got no answer, and after how long."""
+        with self._lock:
+            self.silences.append(f"{kind} after {seconds:.1f} s: {type(error).__name__}: {error}")
 
     def count(self, *, least: int = 0, most: int = 599) -> int:
         """How many calls were answered with a status in this range."""
@@ -69,19 +75,21 @@ class Client:
         begun = time.monotonic()
         if begun - self._used > IDLE_SECONDS:
             self.close()
-        answer = self._ask(method, f"/api{path}", None if body is None else json.dumps(body))
+        kind = kind or f"{method} {path}"
+        try:
+            answer = self._ask(method, f"/api{path}", None if body is None else json.dumps(body))
+        except (OSError, http.client.HTTPException) as error:
+            self.close()
+            self._meter.silence(kind, error, time.monotonic() - begun)
+            answer = Answer(NO_ANSWER, None)
         self._used = time.monotonic()
-        self._meter.note(kind or f"{method} {path}", answer.status, self._used - begun)
+        self._meter.note(kind, answer.status, self._used - begun)
         return answer
 
     def _ask(self, method: str, path: str, body: str | None) -> Answer:
-        try:
-            self._connection.request(method, path, body, self._headers)
-            response = self._connection.getresponse()
-            data = response.read()
-        except (OSError, http.client.HTTPException):
-            self.close()
-            return Answer(NO_ANSWER, None)
+        self._connection.request(method, path, body, self._headers)
+        response = self._connection.getresponse()
+        data = response.read()
         with contextlib.suppress(ValueError):
             return Answer(response.status, json.loads(data))
         return Answer(response.status, data)

@@ -48,3 +48,6 @@ def test_what_broke_and_what_did_not_answer_is_lost(address: str) -> None:
     assert Client(address, "token", meter).call("GET", "/broken", kind="x").lost
     assert Client("http://127.0.0.1:1", "token", meter).call("GET", "/", kind="x").lost
     assert (meter.count(), meter.count(least=200, most=299)) == (2, 0)
+    (told,) = meter.silences
+    assert told.startswith("x after ")
+    assert "s: ConnectionRefusedError: " in told

@@ -104,6 +104,7 @@ def report(meter: Meter, scales: Scales, figures: dict[str, Any], wrong: list[st
             lines.append(f"{part:28} " + " ".join(f"{value:8.0f}" for value in scales.grown(part)))
     lines += [
         "",
+        *(f"no answer: {line}" for line in meter.silences[:50]),
         *(f"WRONG {line}" for line in wrong[:50]),
         f"{len(wrong)} wrong" if wrong else "No error, nothing lost.",
     ]
