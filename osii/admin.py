@@ -15,6 +15,7 @@ from django_rq.models import Dashboard
 from rq.exceptions import NoSuchJobError
 
 from . import (  # noqa: F401 - they register their models
+    accounts_admin,
     care_admin,
     documents_admin,
     imports_admin,

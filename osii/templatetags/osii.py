@@ -1,5 +1,6 @@
 """Small pieces of the pages' visual language: icons, status badges, times, durations, the coverage bar."""
 
+import re
 from datetime import UTC, datetime, timedelta
 from decimal import Decimal
 from functools import cache
@@ -14,8 +15,8 @@ from django.core.paginator import Page
 from django.templatetags.static import static
 from django.urls import reverse
 from django.utils import timezone
-from django.utils.html import format_html
-from django.utils.safestring import SafeString
+from django.utils.html import conditional_escape, format_html
+from django.utils.safestring import SafeString, mark_safe
 
 from coverage.words import counted
 from extraction.models import Batch
@@ -44,6 +45,8 @@ SECTIONS = {
     "talk": ("talk",),
 }
 """Which pages belong to an entry of the navigation: the beginnings of their URL names."""
+
+CODE = re.compile("`([^`]+)`")
 
 
 @register.simple_tag
@@ -159,6 +162,12 @@ def was_uploaded(path: str) -> bool:
 def media(mime: str) -> str:
     """A media type as people call it."""
     return type_name(mime)
+
+
+@register.filter
+def with_code(text: object) -> SafeString:
+    """A sentence, or a message that is one, in which what stands between `backticks` is set as code."""
+    return mark_safe(CODE.sub(r"<code>\1</code>", conditional_escape(str(text))))
 
 
 @register.filter

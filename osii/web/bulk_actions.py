@@ -30,16 +30,16 @@ from .bulk import Action, Bulk, Doer, Key
 from .chat_list import ChatFilter
 from .documents.listing import DocumentFilter
 from .proposition_forms import MEANING, PropositionFilter
+from .requested import requested
 from .review_forms import ReviewFilter
 
 
 def _extract(mode: str) -> Callable[[Sequence[Key], Doer], list[str]]:
-    def do(keys: Sequence[Key], _: Doer) -> list[str]:
+    def do(keys: Sequence[Key], by: Doer) -> list[str]:
         made, joined = backfill.request_reading(keys, mode)
-        more = f" {joined:,} more {'was' if joined == 1 else 'were'} active already." if joined else ""
         nothing = len(keys) - made - joined
         left = f" {counted(nothing, 'chat')} had nothing to read." if nothing else ""
-        return [f"{counted(made, 'run')} requested.{more}{left}"]
+        return [requested(by.user, keys, made, joined, left)]
 
     return do
 

@@ -12,6 +12,8 @@ from typing import Any
 from django.conf import settings
 from django.contrib.admin.forms import AdminAuthenticationForm
 from django.contrib.auth import views as auth
+from django.contrib.auth.base_user import AbstractBaseUser
+from django.core.exceptions import ValidationError
 from django.http import HttpRequest, HttpResponse
 
 from osii.ops import audit
@@ -25,11 +27,21 @@ PER_ADDRESS, PER_ACCOUNT = 6, 20
 """How many times as many failures an address, and an account from anywhere, may have."""
 
 
+class LoginForm(AdminAuthenticationForm):
+    def confirm_login_allowed(self, user: AbstractBaseUser) -> None:
+        """Whoever gave the right password is told what the account lacks."""
+        if user.is_active and not getattr(user, "is_staff", False):
+            raise ValidationError(
+                "This account has no staff status: a superuser gives it one in the admin, under Users."
+            )
+        super().confirm_login_allowed(user)
+
+
 class LoginView(auth.LoginView):
     """The one form for dashboard and admin. A lock answers 429 with Retry-After, on the same page."""
 
     template_name = "account/login.html"
-    authentication_form = AdminAuthenticationForm
+    authentication_form = LoginForm
 
     def post(self, request: HttpRequest, *args: Any, **kwargs: Any) -> HttpResponse:
         wait = limits.admit(self._counters(), WINDOW_SECONDS) if settings.OSII_LOGIN_ATTEMPTS else 0
@@ -38,12 +50,12 @@ class LoginView(auth.LoginView):
         minutes = -(-wait // 60)
         # Not the name: people type a password there.
         logger.warning("Logins from %s wait for %d s after too many failures", address_of(request), wait)
-        form = AdminAuthenticationForm(request, initial={"username": request.POST.get("username", "")})
+        form = LoginForm(request, initial={"username": request.POST.get("username", "")})
         response = self.render_to_response(self.get_context_data(form=form, locked_minutes=minutes), status=429)
         response.headers["Retry-After"] = str(wait)
         return response
 
-    def form_valid(self, form: AdminAuthenticationForm) -> HttpResponse:
+    def form_valid(self, form: LoginForm) -> HttpResponse:
         if settings.OSII_LOGIN_ATTEMPTS:
             own, *others = [(kind, key) for kind, key, _most in self._counters()]
             limits.clear(*own)

@@ -53,6 +53,26 @@ def test_each_group_holds_what_the_one_before_it_holds(members):
     assert "osii.view_apitoken" not in members[groups.LIBRARIAN]
 
 
+def test_an_account_made_in_the_admin_logs_in_as_what_its_group_may(client, members):
+    client.force_login(User.objects.create_superuser("root", password="pw"))
+    viewer = Group.objects.get(name=groups.VIEWER)
+    secret = {"usable_password": "true", "password1": "Tides and moons 7", "password2": "Tides and moons 7"}
+    client.post(reverse("admin:auth_user_add"), {"username": "ines", "groups": [viewer.pk], **secret})
+    made = User.objects.get(username="ines")
+    assert (made.is_staff, made.is_superuser, [*made.groups.all()]) == (True, False, [viewer])
+    assert '<td class="field-in_groups">viewer</td>' in client.get(reverse("admin:auth_user_changelist")).text
+    client.post(reverse("logout"))
+    entered = client.post(reverse("login"), {"username": "ines", "password": secret["password1"], "next": "/chats/"})
+    assert entered["Location"] == "/chats/"
+    assert client.get("/chats/").status_code == 200
+    # Who keeps accounts may still make one that is not of staff.
+    client.force_login(User.objects.get(username="root"))
+    change = {"username": "ines", "is_active": "on", "date_joined_0": "2026-01-02", "date_joined_1": "03:04:05"}
+    client.post(reverse("admin:auth_user_change", args=[made.pk]), change)
+    made.refresh_from_db()
+    assert not made.is_staff
+
+
 def test_making_them_again_keeps_what_an_owner_changed(members):
     own = Group.objects.get(name=groups.VIEWER)
     own.permissions.add(Permission.objects.get(codename="add_group"))

@@ -165,8 +165,11 @@ def test_the_rest_of_chosen_chats_is_extracted_once_and_only_when_confirmed(boss
     assert "Extract the rest: 2 chats?" in page.text
     assert "1 chat of these with 80 uncovered tokens." in page.text
     assert not Run.objects.filter(status="queued").exists()
-    assert "1 run requested. 1 chat had nothing to read." in act(boss, "chats", "rest", one.pk, read.pk)
-    assert "0 runs requested. 1 more was active already." in act(boss, "chats", "rest", one.pk)
+    see_it = f'<a href="{reverse("chat", args=[one.pk])}">See it</a>'
+    said = f"1 run requested. 1 chat had nothing to read. {see_it}"
+    assert said in act(boss, "chats", "rest", one.pk, read.pk)
+    assert f"0 runs requested. 1 more was active already. {see_it}" in act(boss, "chats", "rest", one.pk)
+    assert "0 runs requested. 1 chat had nothing to read.</span>" in act(boss, "chats", "rest", read.pk)
     assert "1 run requested. 1 more was active" in act(boss, "chats", "rest", everything="1", filters="state=unread")
     assert {run.chat_id for run in Run.objects.filter(status="queued")} == {one.pk, two.pk}
     assert "2 runs told to stop" in act(boss, "chats", "abort", one.pk, two.pk)

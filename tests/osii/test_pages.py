@@ -12,6 +12,7 @@ from django.urls import reverse
 
 from extraction.models import Document
 from graphctx.models import Proposition
+from osii.templatetags.osii import with_code
 from osii.web.statuses import FAMILIES
 from tests import factories
 from tests.osii import rows
@@ -96,7 +97,8 @@ def test_login_takes_staff_only_and_logout_is_a_post(client):
     User.objects.create_user("staff", password="pw", is_staff=True)
     refused = client.post("/login/", {"username": "learner", "password": "pw"})
     assert refused.status_code == 200
-    assert "staff account" in refused.text
+    assert "This account has no staff status" in refused.text
+    assert "no staff status" not in client.post("/login/", {"username": "learner", "password": "no"}).text
     entered = client.post("/login/", {"username": "staff", "password": "pw", "next": "/documents/"})
     assert entered["Location"] == "/documents/"
     assert client.get("/admin/login/").status_code == 302
@@ -297,6 +299,12 @@ def test_what_is_not_there_is_a_designed_404(staff):
         assert "There is nothing at this address" in response.text
     assert staff.get(reverse("document", args=["sha256-nope"])).status_code == 404
     assert staff.get("/documents/a%00b/").status_code == 404
+
+
+def test_a_command_in_a_sentence_is_set_as_code(staff):
+    rows.proposition("Nothing was embedded.")
+    assert "until <code>manage.py backfill_embeddings</code> has run" in staff.get("/").text
+    assert with_code("`a` <b>, `<i>` and one `") == "<code>a</code> &lt;b&gt;, <code>&lt;i&gt;</code> and one `"
 
 
 def test_empty_lists_say_how_to_begin(staff):

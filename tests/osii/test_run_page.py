@@ -40,6 +40,13 @@ def test_a_run_is_repeated_once_and_does_what_is_not_current(staff, extracted):
     ProcessingRun.objects.update(status="failed", error="all failed", finished_at=timezone.now())
     shown = staff.get(page)
     assert again in shown.text
+    assert (
+        '<span class="live-percent">0 %</span><span class="live-fraction">0 of 1 document, 1 failed</span>'
+        in shown.text
+    )
+    assert 'aria-label="0 % done, 100 % failed"' in shown.text
+    assert '<rect class="state-parked" x="0%" width="100%"' in shown.text
+    assert "state-covered" not in shown.text
     sent = {"submission": str(shown.context["submission"])}
     led = {staff.post(again, sent)["Location"] for _ in range(2)}
     second = ProcessingRun.objects.exclude(pk=first.pk).get()

@@ -7,13 +7,10 @@ from django.contrib import messages
 from django.http import HttpResponse
 from django.shortcuts import get_object_or_404, redirect, render
 from django.urls import reverse
-from django.utils.html import format_html
-from django.utils.safestring import SafeString
 from django.views.decorators.csrf import csrf_exempt, csrf_protect
 from django.views.decorators.http import require_http_methods, require_POST, require_safe
 
 from coverage.ids import new_id
-from coverage.words import counted
 from extraction.models import Run
 from osii.imports import services, uploads
 from osii.models import ChatImport
@@ -23,6 +20,7 @@ from osii.web.import_forms import ImportFilter, ImportForm
 from osii.web.import_state import state_context
 from osii.web.listing import render_list
 from osii.web.paging import page_of
+from osii.web.requested import requested
 from osii.web.uploading import NO_ROOM, receive
 
 CONVERSATIONS_PER_PAGE = 100
@@ -143,14 +141,6 @@ def import_repeat(request: PageRequest, import_id: UUID) -> HttpResponse:
     return redirect("import", import_id=again.pk)
 
 
-def _requested(row: ChatImport, said: str, count: int) -> SafeString:
-    """What was asked for, and the way to where it is seen: the chat's own page where it is one."""
-    active = Run.objects.filter(status__in=Run.ACTIVE, chat__in=row.conversations.order_by().values("chat"))
-    run = active.first() if count == 1 else None
-    to = reverse("chat", args=[run.chat_id]) if run else f"{reverse('activity')}?view=progress&kind=chat"
-    return format_html('{} <a href="{}">See {}</a>', said, to, "it" if count == 1 else "them")
-
-
 @require_POST
 @staff_action("extraction.add_run", IMPORT)
 def import_extract(request: PageRequest, import_id: UUID) -> HttpResponse:
@@ -162,8 +152,7 @@ def import_extract(request: PageRequest, import_id: UUID) -> HttpResponse:
         return redirect("import", import_id=row.pk)
     made, joined = services.request_reading(row, mode)
     if made or joined:
-        more = f" {joined:,} more {'was' if joined == 1 else 'were'} active already." if joined else ""
-        messages.success(request, _requested(row, f"{counted(made, 'run')} requested.{more}", made + joined))
+        messages.success(request, requested(request.user, row.conversations.order_by().values("chat"), made, joined))
     elif mode == Run.Mode.DUE:
         messages.info(
             request, "None of these chats has enough unread text yet. “Extract all of it” reads what there is."
