@@ -26,7 +26,7 @@ class AccountAdmin(UserAdmin):
     add_fieldsets = (
         (None, {"classes": ("wide",), "fields": ("username", "usable_password", "password1", "password2", "groups")}),
     )
-    list_display = ("username", "in_groups", "email", "is_active", "is_staff", "is_superuser", "last_login")
+    list_display = ("username", "in_groups", "is_active", "is_staff", "is_superuser", "last_login")
 
     def get_queryset(self, request: HttpRequest) -> QuerySet[User]:
         return super().get_queryset(request).prefetch_related("groups")

@@ -27,6 +27,9 @@ SEE_LIBRARY = (SEE_PROCESSING, SEE_DOCUMENTS)
 IMPORT = "osii.add_chatimport"
 """Also what the pages of imports need: they name the files of others."""
 PROCESS = "osii.add_processingrun"
+CONTROL = "osii.change_processingrun"
+"""Cancel a processing run, retry what failed in it, or leave it so."""
+EXTRACT = "extraction.add_run"
 REVIEW = "extraction.review_candidate"
 TALK = "coverage.add_chat"
 

@@ -19,6 +19,8 @@ from graphctx.models import EmbeddingSpace, Instance, Proposition
 from graphctx.vectors import missing_vectors
 from osii.models import ChatImport, ProcessingItem, ProcessingRun
 from osii.permissions import (
+    CONTROL,
+    EXTRACT,
     IMPORT,
     REVIEW,
     SEE_BATCHES,
@@ -70,8 +72,10 @@ def needs(rows: Figures, held: Held, user: User) -> list[Need]:
     kinds: list[tuple[tuple[str, ...], Callable[[], Iterator[Need]]]] = [
         (runs, _no_worker), (runs, _held), ((SEE_CHATS, SEE_BATCHES), _parked), (runs, _failed_runs),
         ((SEE_IMPORTS,), lambda: _failed_imports(links=user.has_perm(IMPORT))),
-        ((SEE_DOCUMENTS,), _failed_documents), (SEE_LIBRARY, _failed_processing),
-        ((SEE_PROPOSITIONS,), _missing_vectors), ((REVIEW,), _review), (chats, lambda: _due(rows, held)),
+        ((SEE_DOCUMENTS,), _failed_documents),
+        (SEE_LIBRARY, lambda: _failed_processing(may=user.has_perm(CONTROL))),
+        ((SEE_PROPOSITIONS,), _missing_vectors), ((REVIEW,), _review),
+        (chats, lambda: _due(rows, held, may=user.has_perm(EXTRACT))),
     ]  # fmt: skip
     found = [need for permissions, look in kinds if user.has_perms(permissions) for need in look()]
     return sorted(found, key=lambda need: ("bad", "warn", "wait").index(need.tone))
@@ -188,13 +192,15 @@ def failed_processing() -> QuerySet[ProcessingRun]:
     )
 
 
-def _failed_processing() -> Iterator[Need]:
+def _failed_processing(*, may: bool) -> Iterator[Need]:
+    """``may``: whoever looks can do something about them."""
     runs = failed_processing().order_by("-created_at", "id")
     count = runs.count()
     if count:
         yield Need(
             "layers", "bad", count, f"{_s(count, 'run', 'runs')} over the library with failed documents",
-            "What was done is kept. Retry the failed ones alone, or leave it so, on the run’s page.",
+            "What was done is kept. "
+            + ("Retry the failed ones alone, or leave it so, on the run’s page." if may else "The run’s page says what failed."),
             f"{reverse('activity')}?view=attention&kind=processing",
             [Row(run_title(run), reverse("processing", args=[run.pk]), _short(run.error)) for run in runs[:SHOWN]],
         )  # fmt: skip
@@ -227,13 +233,13 @@ def _review() -> Iterator[Need]:
         )  # fmt: skip
 
 
-def _due(rows: Figures, held: Held) -> Iterator[Need]:
+def _due(rows: Figures, held: Held, *, may: bool) -> Iterator[Need]:
     count, tokens = figures.due_totals(rows, held)
     if count:
         first = figures.due(rows, held).select_related("chat").order_by("-uncovered_tokens", "chat_id")[:SHOWN]
         yield Need(
             "bookmark-check", "wait", count, f"{_s(count, 'chat', 'chats')} due, with {tokens:,} uncovered tokens",
-            "Their next finished turn, or you, will start a run.",
+            f"Their next finished turn, or {'you' if may else 'somebody who may'}, will start a run.",
             f"{reverse('chats')}?state=due&sort=uncovered",
             [
                 Row(row.chat.shown_title, reverse("chat", args=[row.chat_id]),

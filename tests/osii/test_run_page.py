@@ -70,6 +70,9 @@ def test_home_names_a_run_with_failed_documents_until_somebody_has_seen_it(staff
     shown = " ".join(staff.get("/").text.split())
     assert "1 run over the library with failed documents" in shown
     assert f'href="{reverse("processing", args=[run.pk])}" dir="auto">Process library: synthesis</a>' in shown
+    assert "The run’s page says what failed." in shown
+    staff.force_login(rows.staff_user("change_processingrun", username="another"))
+    assert "Retry the failed ones alone" in staff.get("/").text
     runs.acknowledge(run.pk, "somebody")
     assert "failed documents" not in staff.get("/").text
 

@@ -17,13 +17,11 @@ from osii.intake.confirming import chats_beside
 from osii.library import runs
 from osii.library.requests import BadRequest, Conflict, Request
 from osii.models import ProcessingItem, ProcessingRun
-from osii.permissions import IMPORT, PROCESS, SEE_LIBRARY
+from osii.permissions import CONTROL, IMPORT, PROCESS, SEE_LIBRARY
 from osii.web import run_log
 from osii.web.access import PageRequest, staff_action, staff_page
 from osii.web.processing import items_context, state_context
 from osii.web.statuses import status_of
-
-CONTROL = "osii.change_processingrun"
 
 
 @require_safe
