@@ -109,8 +109,8 @@ def test_two_tabs_promote_and_the_one_with_the_old_dialog_changes_nothing(open_c
         box = button.bounding_box()
         assert box["x"] + box["width"] < page.viewport_size["width"]  # the list cuts off what is wider than it
         button.click()
-    expect(first.get_by_text(f"{others[0]} is in force now.")).to_be_visible()
-    expect(second.get_by_text("Nothing was changed")).to_be_visible()
+    expect(first.locator("#messages").get_by_text(f"{others[0]} is in force now.")).to_be_visible()
+    expect(second.locator("#messages").get_by_text("Nothing was changed")).to_be_visible()
     three_versions.refresh_from_db()
     assert three_versions.primary_id == others[0]
     assert Promotion.objects.filter(after=others[1]).count() == 0
@@ -118,4 +118,4 @@ def test_two_tabs_promote_and_the_one_with_the_old_dialog_changes_nothing(open_c
     row = second.get_by_role("row", name=others[1])
     row.get_by_text("Promote…").click()
     row.get_by_role("button", name="Make it primary").click()
-    expect(second.get_by_text(f"{others[1]} is in force now.")).to_be_visible()
+    expect(second.locator("#messages").get_by_text(f"{others[1]} is in force now.")).to_be_visible()
