@@ -51,13 +51,23 @@ PAGES = {
     "search": "/search/?q=heat+pump",
     "context": "/context/?topic=How+do+plants+make+sugar+from+light%3F",
     "talk": "/talk/",
+    "styleguide": "/styleguide/",
+    "login": "/login/",
+    "nothing-found": "/chats/?q=nothing+of+this+name",
+    "not-there": "/nothing/",
 }
-# One thing of a list: the list's page and what is clicked on it.
+# One thing of a list: the list's page, or one that was opened before it, and what is clicked on it.
 OPENED = {
     "chat": ("/chats/", "main tbody th a:has-text('Photosynthesis')"),
     "proposition": ("/propositions/", "main tbody th a"),
     "document": ("/documents/", "main tbody th a"),
     "run": ("/activity/", "main tbody a[href*='/activity/runs/']"),
+    "candidate": ("proposition", "main .resolution-claim a"),
+    "batch": ("chat", "main a[href^='/batches/']"),
+    "purge": ("chat", "main a[href$='/purge/']"),
+    "forget": ("proposition", "main a[href$='/forget/']"),
+    "remove": ("document", "main a[href$='/remove/']"),
+    "plan-documents": ("/intake/process/?planned=1&chunks=on", "main a[href*='/intake/process/documents/']"),
 }
 TABS = ("source", "extractions", "outputs", "propositions", "lineage")
 
@@ -104,10 +114,14 @@ def addresses(page: Page) -> dict[str, str]:
     """{name of a picture: address}; of each list its first thing too."""
     found = dict(PAGES)
     for name, (listing, link) in OPENED.items():
-        page.goto(listing)
-        target = page.locator(link).first.get_attribute("href")
+        page.goto(found.get(listing, listing))
+        shown = page.locator(link)
+        target = shown.first.get_attribute("href") if shown.count() else None
         if target:
             found[name] = target
+        else:
+            sys.stderr.write(f"no picture of {name}: {page.url} has no {link}\n")
+    found["batches"] = f"{found['chat'].partition('?')[0]}batches/"
     found |= {f"document-{tab}": f"{found['document'].partition('?')[0]}?tab={tab}" for tab in TABS}
     return found
 
