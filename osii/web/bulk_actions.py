@@ -127,8 +127,11 @@ def _remove_documents(keys: Sequence[Key], by: Doer) -> list[str]:
             refusals[str(problem)] += 1
         else:
             removed, gone = removed + 1, gone + removal.counts.get("propositions", 0)
-    said = f"{counted(removed, 'document')} removed for good, and {counted(gone, 'proposition')} that stood on nothing else."
-    return [said, *(f"{counted(times, 'document')} left: {why}." for why, times in refusals.most_common(5))]
+    with_them = f", and {counted(gone, 'proposition')} that stood on nothing else" if gone else ""
+    return [
+        f"{counted(removed, 'document')} removed for good{with_them}.",
+        *(f"{counted(times, 'document')} left: {why}." for why, times in refusals.most_common(5)),
+    ]
 
 
 def _titles(rows: QuerySet[Any], field: str) -> Callable[[Sequence[Key]], list[str]]:

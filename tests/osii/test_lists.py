@@ -282,7 +282,7 @@ def test_documents_are_removed_together_with_a_reason(boss, store):
     gone, kept = library_rows.document("gone.md"), library_rows.document("kept.md")
     assert "This cannot be undone" in ask(boss, "documents", "erase", gone.pk).text
     assert Document.objects.count() == 2
-    assert "1 document removed for good" in act(boss, "documents", "erase", gone.pk, reason="a copy")
+    assert "1 document removed for good." in act(boss, "documents", "erase", gone.pk, reason="a copy")
     assert list(Document.objects.all()) == [kept]
 
 

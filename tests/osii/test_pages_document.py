@@ -46,7 +46,10 @@ def test_a_tab_asks_as_often_for_many_versions_as_for_two(staff, tab):
 
 def test_a_passage_is_marked_and_other_versions_can_be_read(staff, extracted):
     version = extracted("notes.txt", "One line.\n\nAnother.\n")
+    library_rows.version(version.document, error="damaged: it has no text to compare")
+    assert "Compare two versions" not in staff.get(url_of(version.document, tab="extractions")).text
     upper = services.extract(version.document_id, "upper", "save_variant")
+    assert "Compare two versions" in staff.get(url_of(version.document, tab="extractions")).text
     html = staff.get(url_of(version.document, at=11, to=18)).text
     assert re.search(r'<mark id="passage"[^>]*>Another</mark>', html)
     other = staff.get(url_of(version.document, version=upper.pk)).text

@@ -34,8 +34,9 @@ def document_remove(request: PageRequest, file_id: str) -> HttpResponse:
             except DocumentError as problem:
                 error = f"Nothing was removed: {problem}."
             else:
-                gone = counted(removal.counts.get("propositions", 0), "proposition")
-                messages.success(request, f"{row.filename} is removed for good, and {gone} that stood on it alone.")
+                count = removal.counts.get("propositions", 0)
+                gone = f", and {counted(count, 'proposition')} that stood on it alone" if count else ""
+                messages.success(request, f"{row.filename} is removed for good{gone}.")
                 return redirect("documents")
         else:
             error = "Nothing was removed: the reason may have 500 characters at most, and no control characters."
