@@ -44,6 +44,7 @@ from benchmarks.measure import cost_of, growth, median_ratio, percentile, spread
 from benchmarks.processor import processor_note
 from benchmarks.result import MORE, Result, Target
 from coverage.models import Chat, Learner
+from extraction import workers
 from extraction.models import Document
 from osii.library import plan_sql
 
@@ -173,6 +174,7 @@ def test_each_benchmark_runs_in_a_database_of_its_own(monkeypatch: pytest.Monkey
         (upsert_speed, "REQUESTS", 8),
     ):
         monkeypatch.setattr(module, name, value)
+    monkeypatch.setattr(workers, "_REGISTRY", dict(workers._REGISTRY))  # one registers a worker of its own
     before = databases()
     settings.BASE_DIR = tmp_path
     Path(tmp_path / "benchmarks").mkdir()
