@@ -97,8 +97,10 @@ class Keyboard(Mouse):
         self.page.keyboard.type(text)
 
     def give(self, what: Locator, path: Path) -> None:
-        self.to(what)
-        with self.page.expect_file_chooser() as asked:
+        with (
+            self.page.expect_file_chooser() as asked
+        ):  # from before the way there: it takes the browser a moment to tell
+            self.to(what)
             self.page.keyboard.press("Enter")
         asked.value.set_files(path)
 
