@@ -22,7 +22,7 @@ run: $(READY) ## serve the dashboard on 127.0.0.1:8000, with workers; Ctrl-C sto
 	@$(RUN) manage.py up $(ARGS)
 
 test: $(READY) ## run the tests
-	@$(RUN) -m pytest -n auto --dist loadgroup $(ARGS)
+	@$(RUN) -m pytest -n auto $(ARGS)
 
 lint: $(READY) ## check style, formatting, types, templates, import direction, migrations, and the packages' licences and advisories
 	@$(RUN) -m ruff check .

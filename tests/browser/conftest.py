@@ -31,12 +31,10 @@ PATIENCE = 20_000
 expect.set_options(timeout=PATIENCE)
 
 
-@pytest.hookimpl(tryfirst=True)  # before xdist looks for groups
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     for item in items:
         if item.path.is_relative_to(HERE):
             item.add_marker(pytest.mark.slow)
-            item.add_marker(pytest.mark.xdist_group(item.path.stem))  # one process, and so one browser, for a file
             if CHROMIUM is None:
                 item.add_marker(pytest.mark.skip(reason="no chromium on this machine: browser tests are left out"))
 

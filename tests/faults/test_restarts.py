@@ -34,7 +34,7 @@ from .conftest import FACTS, PADDING, states, wait_until
 from .held import EXPLORING, MERGING, STAGED
 
 # Servers and workers start, stop and start again.
-pytestmark = [pytest.mark.slow, pytest.mark.timeout(600), pytest.mark.xdist_group("restarts")]
+pytestmark = [pytest.mark.slow, pytest.mark.timeout(600)]
 
 
 def begin(learner: str) -> None:

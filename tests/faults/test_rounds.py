@@ -16,7 +16,7 @@ from .client import Client, Meter
 from .installation import CHILDREN, Installation, wait_for
 from .rounds import Rounds, installed
 
-pytestmark = [pytest.mark.slow, pytest.mark.timeout(900), pytest.mark.xdist_group("rounds")]
+pytestmark = [pytest.mark.slow, pytest.mark.timeout(900)]
 
 SEED = "salt"
 logger = logging.getLogger(__name__)
