@@ -3,9 +3,8 @@
 A learner's token is asked for none: it opens that learner's rows, in the routes that are for learners.
 """
 
-from osii.permissions import PROCESS, SEE_CHATS, SEE_DOCUMENTS, SEE_LIBRARY, SEE_PROPOSITIONS, TALK, Needs
+from osii.permissions import CONTROL, PROCESS, SEE_CHATS, SEE_DOCUMENTS, SEE_LIBRARY, SEE_PROPOSITIONS, TALK, Needs
 
-CHANGE_RUN = "osii.change_processingrun"
 REMOVE, CLEAN_UP = "extraction.delete_document", "extraction.delete_extractionversion"
 
 _PERMISSIONS: dict[str, str | tuple[str, ...]] = {
@@ -35,10 +34,10 @@ _PERMISSIONS: dict[str, str | tuple[str, ...]] = {
     "GET /api/runs": SEE_LIBRARY,
     "GET /api/runs/{run_id}": SEE_LIBRARY,
     "GET /api/runs/{run_id}/items": SEE_LIBRARY,
-    "POST /api/runs/{run_id}/pause": CHANGE_RUN,
-    "POST /api/runs/{run_id}/resume": CHANGE_RUN,
-    "POST /api/runs/{run_id}/cancel": CHANGE_RUN,
-    "POST /api/runs/{run_id}/retry": CHANGE_RUN,
+    "POST /api/runs/{run_id}/pause": CONTROL,
+    "POST /api/runs/{run_id}/resume": CONTROL,
+    "POST /api/runs/{run_id}/cancel": CONTROL,
+    "POST /api/runs/{run_id}/retry": CONTROL,
     "GET /api/objects": SEE_DOCUMENTS,
     "GET /api/objects/{file_id}": SEE_DOCUMENTS,
     "DELETE /api/objects/{file_id}": REMOVE,
