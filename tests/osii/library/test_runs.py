@@ -9,7 +9,7 @@ from django.test.utils import CaptureQueriesContext
 from django.utils import timezone
 
 from coverage import queueing
-from extraction.documents import services
+from extraction.documents import removal, services
 from extraction.models import Batch, Document, ExtractionVersion
 from osii.library import items, jobs, methods, progress, run_invariants, run_reconcile, runs, settling
 from osii.library.requests import BadRequest, Conflict, Request
@@ -135,6 +135,19 @@ def test_a_run_with_one_success_is_succeeded_and_counts_the_failures(document, m
     found = progress.of(run)
     assert (found.succeeded, found.failed) == (1, 1)
     assert run.items.get(document=bad).error.startswith("enrichment: ")
+
+
+def test_a_run_says_how_it_ended_also_when_the_document_that_succeeded_is_erased(extracted, document):
+    bad = rows.document("bad.md")
+    rows.version(bad)
+    run = work(start(document.pk, bad.pk, enricher_name="statistics"))
+    removal.remove_document(document.pk, actor="tests")
+    assert [item.status for item in run.items.all()] == ["failed"]
+    assert list(run_invariants.check()) == [], "nothing is wrong: what succeeded is gone"
+
+    whole = work(start(bad.pk, enricher_name="statistics"))
+    ProcessingRun.objects.filter(pk=whole.pk).update(status="succeeded")
+    assert [line for line in run_invariants.check() if str(whole.pk) in line], "of a run that is whole it is wrong"
 
 
 def test_a_failed_extraction_keeps_what_needs_it_from_running(add, document, bad_extractors):
