@@ -42,6 +42,14 @@ class Mouse:
 class WithoutScript(Mouse):
     script = False
 
+    def press(self, what: Locator) -> None:
+        """What leads to another page is waited for: a reload in the midst of its request would end that request."""
+        if what.evaluate("element => element.matches('a[href]') || (element.form && element.type === 'submit')"):
+            with what.page.expect_navigation():
+                what.click()
+        else:
+            what.click()
+
     def until(self, what: Callable[[], None]) -> None:
         """The page shows it when it is loaded again."""
         self.page.reload()

@@ -47,10 +47,12 @@ def server_processes(home: Path) -> list[psutil.Process]:
 def main_processes(home: Path, name: str = "") -> list[psutil.Process]:
     """The servers themselves, without the children that a PostgreSQL server has."""
     found = server_processes(home)
-    pids = {process.pid for process in found}
-    with contextlib.suppress(psutil.Error):
-        found = [process for process in found if process.ppid() not in pids]
-    return [process for process in found if process.name().startswith(name)]
+    pids, mains = {process.pid for process in found}, []
+    for process in found:
+        with contextlib.suppress(psutil.Error):  # a child may end between the look and the question
+            if process.ppid() not in pids and process.name().startswith(name):
+                mains.append(process)
+    return mains
 
 
 def is_up_again(home: Path) -> None:
