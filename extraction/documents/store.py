@@ -158,9 +158,18 @@ class Store:
             self.unmark(file_id)
 
     def mark(self, file_id: str, what: str = "") -> None:
-        """Note that files of the document may be behind from now on. A disk that takes no mark refuses the change itself."""
-        with contextlib.suppress(OSError):
-            self._mark(file_id, what).touch(mode=0o600)
+        """Note that files of the document may be behind from now on.
+
+        Raises StoreError where that cannot be noted: nothing is changed without. A change may need less than its mark:
+        a rename takes no open file, so that a process without one left would place what nobody ever finds.
+        """
+        path = self._mark(file_id, what)
+        try:
+            path.touch(mode=0o600)
+        except OSError as error:
+            raise StoreError(
+                "store_unusable", f"{path} cannot be made: {error.strerror}; nothing was changed"
+            ) from error
 
     def unmark(self, file_id: str, what: str = "") -> None:
         with contextlib.suppress(OSError):

@@ -1,0 +1,83 @@
+"""Changes that cannot come to their end: nothing of them stays that would not be found by its mark."""
+
+import errno
+import os
+import resource
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+
+import pytest
+
+from extraction.documents import invariants, services, unfinished
+from extraction.documents.errors import StoreError
+from extraction.models import Document
+
+from .conftest import tree
+
+pytestmark = pytest.mark.django_db(transaction=True)
+
+
+@contextmanager
+def files_left(count: int) -> Iterator[None]:
+    """This process may open so many more files."""
+    limits = resource.getrlimit(resource.RLIMIT_NOFILE)
+    opened = {int(name) for name in os.listdir("/proc/self/fd")}  # noqa: PTH208 (names, not paths)
+    free = (number for number in range(limits[0]) if number not in opened)
+    resource.setrlimit(resource.RLIMIT_NOFILE, ([next(free) for _ in range(count + 1)][-1], limits[1]))
+    try:
+        yield
+    finally:
+        resource.setrlimit(resource.RLIMIT_NOFILE, limits)
+
+
+@pytest.fixture
+def changes(store, write, extracted) -> dict[str, Callable[[], object]]:
+    """Each way in which a document's files are changed without another process."""
+    version = extracted()
+    services.extract(version.document_id, "upper")
+    promoted = extracted("promoted.txt", "Another text.\n")
+    other = services.extract(promoted.document_id, "upper", "save_variant")
+    doomed = extracted("doomed.txt", "A third text.\n")
+    pruned = extracted("pruned.txt", "A fourth text.\n")
+    variant = services.extract(pruned.document_id, "upper", "save_variant")
+    new = write("new.txt", "Nobody has seen this.\n")
+    return {
+        "add": lambda: services.add_file(new),
+        "roll back": lambda: services.rollback(version.document_id, "tests"),
+        "promote": lambda: services.promote(promoted.document_id, other.pk, "tests"),
+        "remove": lambda: services.remove_document(doomed.document_id, "tests"),
+        "remove versions": lambda: services.remove_versions(pruned.document_id, [variant.pk], "tests"),
+    }
+
+
+@pytest.mark.parametrize("count", range(7))
+def test_a_process_that_may_open_no_more_files_leaves_nothing_that_is_not_found(store, changes, count):
+    done = set()
+    for name, change in changes.items():
+        with files_left(count), suppress(StoreError, OSError):
+            change()
+            done.add(name)
+    unfinished.heal_marked(grace=0)
+    assert list(invariants.check()) == []
+    assert count or not done, "with none at all nothing can be changed"
+    for name in changes.keys() - done:
+        changes[name]()
+    assert list(invariants.check()) == []
+
+
+def test_a_change_that_cannot_be_marked_is_not_made(store, changes, monkeypatch):
+    before, documents = tree(store.root), set(Document.objects.values_list("pk", "primary"))
+    touch = Path.touch
+
+    def refused(path: Path, *arguments, **options) -> None:
+        if path.parent == store.unfinished:
+            raise OSError(errno.EMFILE, os.strerror(errno.EMFILE))
+        touch(path, *arguments, **options)
+
+    monkeypatch.setattr(Path, "touch", refused)
+    for name, change in changes.items():
+        with pytest.raises(StoreError, match="Too many open files; nothing was changed") as raised:
+            change()
+        assert raised.value.reason == "store_unusable", name
+    assert (tree(store.root), set(Document.objects.values_list("pk", "primary"))) == (before, documents)
