@@ -8,9 +8,8 @@ from urllib.parse import urlsplit, urlunsplit
 import pytest
 import redis
 from django.conf import settings
-from django.db import connections, transaction
+from django.db import connections
 
-from coverage.guards import allow_erase
 from osii import embedded
 from tests.environment import SLOT
 
@@ -28,18 +27,12 @@ def django_db_modify_db_settings(servers: None) -> None:
 
 
 @pytest.fixture(scope="session", autouse=True)
-def _flush_may_truncate() -> None:
-    """After a test with real transactions Django empties every table by TRUNCATE, which append-only tables refuse."""
-    from django.db.backends.postgresql.operations import DatabaseOperations  # only once the models are loaded
+def _emptied_quickly() -> Iterator[None]:
+    from tests import emptying  # only once the models are loaded
 
-    execute = DatabaseOperations.execute_sql_flush
-
-    def execute_with_erase(operations: DatabaseOperations, statements: list[str]) -> None:
-        with transaction.atomic(using=operations.connection.alias):
-            allow_erase()
-            execute(operations, statements)
-
-    DatabaseOperations.execute_sql_flush = execute_with_erase
+    with pytest.MonkeyPatch.context() as patch:
+        emptying.install(patch.setattr)
+        yield
 
 
 @pytest.fixture(scope="session")
