@@ -12,7 +12,7 @@ from typing import Any
 from uuid import UUID
 
 from django.conf import settings
-from django.db import connection
+from django.db import InterfaceError, InternalError, OperationalError, connection
 from django.db.models import F
 from django.db.models.functions import Coalesce, Now
 
@@ -23,6 +23,9 @@ from .heartbeat import Heartbeat
 
 LEAST_SILENCE_SECONDS = 30
 """A transaction in which a worker says nothing for a lease, and at least for this long, is ended by the database."""
+DATABASE_AWAY = (OperationalError, InterfaceError, InternalError)
+"""The connection is gone, or a transaction was undone for a deadlock or for want of room: what was worked on is not to blame.
+A session that was ended for its silence is an InternalError."""
 
 
 class LeaseLost(Exception):

@@ -12,7 +12,7 @@ from itertools import count
 from uuid import UUID
 
 from django.conf import settings
-from django.db import InterfaceError, OperationalError, connection, transaction
+from django.db import connection, transaction
 from django.utils import timezone
 from rq.timeouts import BaseTimeoutException
 
@@ -29,13 +29,11 @@ from ..models import Batch, ReferenceEnvironment, Run
 from ..redaction import redact
 from ..workers import BatchFailed, BatchTooLarge, WorkerUnavailable, get_worker
 from . import endings, planning
-from .leases import Lease, LeaseLost, RunAborted, WorkerStopping, claim
+from .leases import DATABASE_AWAY, Lease, LeaseLost, RunAborted, WorkerStopping, claim
 from .recording import record_attempt, spent
 
 logger = logging.getLogger(__name__)
 
-DATABASE_AWAY = (OperationalError, InterfaceError)
-"""The connection is gone, or a transaction was undone for a deadlock or for want of room: the messages are not to blame."""
 AWAY_PAUSE_SECONDS = 1.0
 
 FIRST_RETRY, LAST_RETRY = timedelta(minutes=5), timedelta(hours=6)

@@ -7,14 +7,13 @@ import logging
 import time
 from uuid import UUID
 
-from django.db import InterfaceError, OperationalError
 from django.utils import timezone
 
 from coverage.importers.load import import_paths, total_bytes
 from coverage.importers.records import Problem
 from coverage.queueing import stop_requested
 from extraction.models import Run
-from extraction.running.leases import WorkerStopping
+from extraction.running.leases import DATABASE_AWAY, WorkerStopping
 from osii.models import ChatImport
 
 from . import uploads
@@ -60,7 +59,7 @@ def _attempt(row: ChatImport, attempt: Attempt) -> None:
         attempt.end(ChatImport.Status.CANCELLED, counts=totals(row))
     except WorkerStopping:
         attempt.hand_back()
-    except (OperationalError, InterfaceError):
+    except DATABASE_AWAY:
         raise
     except Exception as error:
         logger.exception("Import %s failed", row.pk)

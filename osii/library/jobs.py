@@ -4,11 +4,11 @@ import logging
 from itertools import islice
 from uuid import UUID
 
-from django.db import InterfaceError, OperationalError, transaction
+from django.db import transaction
 from rq.timeouts import BaseTimeoutException
 
 from coverage.queueing import LIBRARY, enqueue_missing, stop_requested
-from extraction.running.leases import WorkerStopping
+from extraction.running.leases import DATABASE_AWAY, WorkerStopping
 
 from . import steps
 from .base import ENDINGS
@@ -81,7 +81,7 @@ def _attempt(holding: Holding) -> None:
     except KeyboardInterrupt:
         holding.hand_back()
         raise
-    except (OperationalError, InterfaceError, BaseTimeoutException, *ENDINGS):
+    except (*DATABASE_AWAY, BaseTimeoutException, *ENDINGS):
         raise
     except BaseException as error:
         logger.exception("Item %s of run %s failed", item.pk, item.run_id)
@@ -125,7 +125,7 @@ def _outcome(holding: Holding, row: ProcessingStep, operation: dict) -> steps.Ou
     try:
         outcome = steps.do(item, row, operation, holding.checkpoint)
     except (
-        ItemLost, RunCancelled, RunPaused, WorkerStopping, OperationalError, InterfaceError, BaseTimeoutException, *ENDINGS,
+        ItemLost, RunCancelled, RunPaused, WorkerStopping, *DATABASE_AWAY, BaseTimeoutException, *ENDINGS,
     ):  # fmt: skip
         raise
     except BaseException as error:

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from django.core.management.base import CommandParser
-from django.db import InterfaceError, OperationalError, close_old_connections
+from django.db import close_old_connections
 
 from coverage.models import Learner
 from coverage.view import MalformedParts, check_storable
@@ -19,6 +19,7 @@ from extraction.documents.errors import StoreError
 from extraction.documents.extractors import registry
 from extraction.documents.sources import Found, shown, walk
 from extraction.documents.store import Store, library_store
+from extraction.running.leases import DATABASE_AWAY
 from osii.console import Command as OsiiCommand
 from osii.console import encode, visible
 from osii.library.adding import STATUSES, Adding
@@ -168,7 +169,7 @@ def _patiently(
         close_old_connections()
         try:
             return take()
-        except (OperationalError, InterfaceError) as error:
+        except DATABASE_AWAY as error:
             command.note(f"The database does not answer ({str(error).splitlines()[0]}): trying again.")
             stop.wait(pause)
     return None

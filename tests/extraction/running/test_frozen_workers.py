@@ -1,6 +1,7 @@
 """A worker that freezes inside a transaction keeps its locks: for a bounded time, and without holding up other runs."""
 
 import threading
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from datetime import timedelta
@@ -10,8 +11,9 @@ from django.db import connection, transaction
 from django.utils import timezone
 
 from extraction import reconcile
-from extraction.models import Run
-from extraction.running import endings, leases
+from extraction.merging import merge
+from extraction.models import Batch, Run
+from extraction.running import endings, leases, runs
 from extraction.services import request_run
 from tests import factories
 from tests.factories import message
@@ -34,6 +36,11 @@ def idle_limit() -> str:
     with connection.cursor() as cursor:
         cursor.execute("SHOW idle_in_transaction_session_timeout")
         return cursor.fetchone()[0]
+
+
+def set_idle_limit(length: str) -> None:
+    with connection.cursor() as cursor:
+        cursor.execute("SELECT set_config('idle_in_transaction_session_timeout', %s, true)", [length])
 
 
 @contextmanager
@@ -78,6 +85,29 @@ def test_a_short_lease_does_not_cut_off_a_worker_that_only_computes(settings: ob
     with transaction.atomic():
         leases.Lease(run).guard()
         assert idle_limit() == "30s"
+
+
+@pytest.mark.parametrize("phase", ["planning", "merging"])
+def test_a_worker_whose_session_was_ended_for_its_silence_hands_the_run_back(monkeypatch, phase) -> None:
+    """Whether it froze or only computed for long: the messages are not to blame, and the work is done again."""
+    run = request_run(factories.chat(message("a", "I live in Oslo.")).pk, "rest", "sentences", enqueue=False)
+    where, name = (runs.planning, "open_batch") if phase == "planning" else (merge, "write_batch")
+    does = getattr(where, name)
+
+    def silent(*arguments):
+        assert connection.in_atomic_block
+        time.sleep(0.2)
+        return does(*arguments)
+
+    with monkeypatch.context() as patch, pytest.raises(leases.DATABASE_AWAY, match="idle-in-transaction"):
+        patch.setattr(leases, "limit_silence", lambda: set_idle_limit("50ms"))
+        patch.setattr(runs, "AWAY_PAUSE_SECONDS", 0.01)
+        patch.setattr(where, name, silent)
+        runs.execute(run.pk)
+    run.refresh_from_db()
+    assert (run.status, run.recoveries) == (Run.Status.QUEUED, 1)
+    assert not Batch.objects.exclude(failures=0).exists()
+    assert runs.execute(run.pk).status == Run.Status.SUCCEEDED
 
 
 @pytest.fixture
