@@ -171,10 +171,14 @@ class Installation:
 
     def manage(self, *arguments: str) -> Any:
         """The ``--json`` answer of a management command; AssertionError with what it said when it fails."""
-        command = [sys.executable, str(BASE_DIR / "manage.py"), *arguments, "--json"]
-        done = subprocess.run(command, env=self.environment, check=False, capture_output=True, text=True)
+        return json.loads(self.run(str(BASE_DIR / "manage.py"), *arguments, "--json"))
+
+    def run(self, *arguments: str) -> str:
+        """What Python prints in this installation; AssertionError with what it said when it fails."""
+        command = [sys.executable, *arguments]
+        done = subprocess.run(command, env=self.environment, cwd=BASE_DIR, check=False, capture_output=True, text=True)
         assert done.returncode == 0, f"{' '.join(arguments)}: {done.stderr}\n{done.stdout}"
-        return json.loads(done.stdout)
+        return done.stdout
 
 
 def _alive(process: psutil.Process) -> bool:
