@@ -20,8 +20,8 @@ def table(rows: Iterable[Mapping[str, Any]], machine: Mapping[str, Any]) -> str:
     """The rows with lines between benchmarks, and below them the machine and the notes."""
     rows = list(rows)
     drawn = Table(title=None, caption=f"{where(machine)}. {KEY}", caption_justify="left")
-    for heading in ("benchmark", "case"):
-        drawn.add_column(heading, overflow="fold")
+    drawn.add_column("benchmark", overflow="fold")
+    drawn.add_column("case", overflow="fold", min_width=36)  # also beside the widest numbers
     for heading in HEADINGS:
         drawn.add_column(heading, justify="right", no_wrap=True)
     drawn.add_column("target", overflow="fold")
