@@ -15,9 +15,6 @@ GRACE = timedelta(minutes=2)
 """The reconciler comes every few seconds; what is still wrong after this long it does not see."""
 
 
-ENDS = {"good": ProcessingItem.Status.SUCCEEDED, "bad": ProcessingItem.Status.FAILED}
-
-
 def check() -> Iterator[str]:
     yield from _leases()
     yield from _readings()
@@ -66,8 +63,9 @@ def _steps() -> Iterator[str]:
 
 def _ended() -> Iterator[str]:
     """How a run ended agrees with how its items did, where none of them has gone with an erased document."""
-    counted = {name: Count("items", filter=Q(items__status=status)) for name, status in ENDS.items()}
-    rows = ProcessingRun.objects.filter(status__in=("succeeded", "failed")).annotate(**counted)
+    rows = ProcessingRun.objects.filter(status__in=("succeeded", "failed")).annotate(
+        good=Count("items", filter=Q(items__status="succeeded")), bad=Count("items", filter=Q(items__status="failed"))
+    )
     for run in rows.filter(Q(status="failed", good__gt=0) | Q(status="succeeded", good=0, bad__gt=0)):
         erased = run.plan["processing_plan"]["eligible_count"] - run.good - run.bad
         if run.status == "failed" or erased <= 0:
