@@ -141,7 +141,7 @@ def _jump(seconds: float) -> Break:
 
 def _kill_up(installation: Installation, _model: Model, _choose: random.Random) -> Undo:
     installation.kill_up()
-    return installation.start
+    return installation.begin  # it may have to wait for a part that is frozen still
 
 
 FAULTS: dict[str, Break] = {

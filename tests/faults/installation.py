@@ -85,11 +85,15 @@ class Installation:
         """Start `up` and wait until it serves. As a service manager does, start it again when it ends at once."""
         wait_for(self._serves, "coming up", seconds, 0.2)
 
-    def _serves(self) -> bool:
+    def begin(self) -> None:
+        """Start `up` where it does not run, and wait for nothing."""
         if self.process is None or self.process.poll() is not None:
             with self.log.open("ab") as out:
                 command = [sys.executable, str(BASE_DIR / "manage.py"), "up"]
                 self.process = subprocess.Popen(command, env=self.environment, stdout=out, stderr=subprocess.STDOUT)
+
+    def _serves(self) -> bool:
+        self.begin()
         return self.ready()
 
     def ready(self) -> bool:

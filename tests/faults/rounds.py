@@ -108,14 +108,15 @@ class Rounds:
                     fault = waiting.pop(0)
                     undo = FAULTS[fault.name](self.installation, self.model, choose)
                     open_until.append((time.monotonic() - begun + fault.seconds, undo))
-                for one in [one for one in open_until if one[0] <= now]:
-                    open_until.remove(one)
-                    one[1]()
+                open_until.sort(key=lambda one: one[0])
+                while open_until and open_until[0][0] <= now:
+                    open_until.pop(0)[1]()
                 ledger |= self._ledger()
                 time.sleep(0.1)
         finally:
             for _, undo in open_until:
                 undo()
+        self.installation.start()
         return ledger
 
     def _ledger(self) -> dict[Any, str]:
