@@ -19,8 +19,10 @@ def requested(user: User, chats: Sequence[Any] | QuerySet[Any], made: int, joine
 
     It links to the chat's own page where it is one, else to Activity; to neither for an account that may not open it.
     """
-    active = f" {joined:,} more {'was' if joined == 1 else 'were'} active already." if joined else ""
-    said = f"{counted(made, 'run')} requested.{active}{more}"
+    active = (
+        f" {joined:,}{' more' if made else ''} {'was' if joined == 1 else 'were'} active already." if joined else ""
+    )
+    said = f"{counted(made, 'run') if made else 'No new run'} requested.{active}{more}"
     if not made + joined:
         return said
     one = made + joined == 1

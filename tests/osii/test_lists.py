@@ -168,8 +168,8 @@ def test_the_rest_of_chosen_chats_is_extracted_once_and_only_when_confirmed(boss
     see_it = f'<a href="{reverse("chat", args=[one.pk])}">See it</a>'
     said = f"1 run requested. 1 chat had nothing to read. {see_it}"
     assert said in act(boss, "chats", "rest", one.pk, read.pk)
-    assert f"0 runs requested. 1 more was active already. {see_it}" in act(boss, "chats", "rest", one.pk)
-    assert "0 runs requested. 1 chat had nothing to read.</span>" in act(boss, "chats", "rest", read.pk)
+    assert f"No new run requested. 1 was active already. {see_it}" in act(boss, "chats", "rest", one.pk)
+    assert "No new run requested. 1 chat had nothing to read.</span>" in act(boss, "chats", "rest", read.pk)
     assert "1 run requested. 1 more was active" in act(boss, "chats", "rest", everything="1", filters="state=unread")
     assert {run.chat_id for run in Run.objects.filter(status="queued")} == {one.pk, two.pk}
     assert "2 runs told to stop" in act(boss, "chats", "abort", one.pk, two.pk)
