@@ -360,6 +360,9 @@ def test_unfinished_work_is_removed_only_when_its_owner_is_gone(store):
     (left,) = store.leftovers(grace=0)
     assert (left / "half").exists()
     assert store.leftovers() == []  # still young
+    os.utime(left, (time.time() - 90,) * 2)
+    assert store.leftovers() == [left]
+    assert list(invariants.check()) == [], "the reconciler is about to remove it"
     os.utime(left, (time.time() - 3600,) * 2)
     (store.scratch / "0123.new").touch()
     os.utime(store.scratch / "0123.new", (0, 0))
