@@ -262,6 +262,15 @@ def test_a_try_that_was_right_is_no_failure_of_its_address_and_a_window_that_end
     assert not rq_connection.exists(_name("login", "never"))
 
 
+@pytest.mark.parametrize("count", [limits.count, lambda *counter: limits.admit([(*counter[:2], 9)], counter[2])])
+def test_a_window_ends_so_long_after_its_first_try_however_often_it_is_tried(rq_connection: Any, count: Any) -> None:
+    count("window", "a", 60)
+    rq_connection.expire(_name("window", "a"), 20)
+    count("window", "a", 60)
+    assert 0 < rq_connection.ttl(_name("window", "a")) <= 20
+    assert int(rq_connection.get(_name("window", "a"))) == 2
+
+
 @pytest.mark.django_db
 def test_a_token_may_call_so_often_a_minute_and_is_told_when_again(rq_connection: Any, settings: Any) -> None:
     settings.OSII_API_PER_MINUTE = 2
