@@ -38,7 +38,10 @@ def main() -> int:
     failed = 0
     with installed(tell) as rounds:
         for number in range(given.first, given.first + given.rounds):
-            wrong = rounds.run(f"{seed}-{number}", seconds=given.seconds, faults=given.faults)
+            try:
+                wrong = rounds.run(f"{seed}-{number}", seconds=given.seconds, faults=given.faults)
+            except TimeoutError as error:
+                wrong = [str(error)]
             for line in wrong:
                 tell(f"  WRONG {line}")
             if wrong:

@@ -130,6 +130,16 @@ class Installation:
         except psutil.Error:
             return []
 
+    def told(self) -> list[str]:
+        """One line for each process that there is of it: number, parent, state, and how it was called."""
+        lines = []
+        for process in psutil.process_iter():
+            with contextlib.suppress(psutil.Error):
+                called = " ".join(process.cmdline())
+                if str(self.directory) in called or process.environ().get("FAULT_DIR") == str(self.directory):
+                    lines.append(f"{process.pid} {process.ppid()} {process.status()} {called}")
+        return lines
+
     def servers(self) -> list[psutil.Process]:
         return [process for name in ("postgres", "valkey") for process in self.parts(name)]
 

@@ -210,6 +210,7 @@ class Rounds:
         kept.mkdir(parents=True, exist_ok=True)
         for log in [self.installation.log, *self.installation.layout.logs.glob("*.log")]:
             shutil.copy(log, kept)
+        (kept / "processes.txt").write_text("".join(f"{line}\n" for line in self.installation.told()))
         self.tell(f"  its logs are in {kept}")
         return kept
 
