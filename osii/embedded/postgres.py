@@ -61,16 +61,34 @@ class Postgres:
         address = f"host='{self.layout.postgres_sockets}' user={ROLE} dbname={DATABASE} connect_timeout=5"
         return pq.PGconn.ping(address.encode()) == pq.Ping.REJECT
 
+    def _shuts_down(self) -> bool:
+        """Whether a server is there that says so (in English: see `environment`)."""
+        try:
+            self.connect().close()
+        except psycopg.OperationalError as error:
+            return "is shutting down" in str(error)
+        return False
+
     def _left_in_peace(self) -> bool:
         """Wait while a server starts, recovers or shuts down; True when it takes connections then, False when it is gone.
 
-        One that recovers from a crash is not disturbed, however long that takes: stopped in it, it would begin anew.
+        One that recovers from a crash is not disturbed, however long that takes: stopped in it, it would begin anew. One
+        that does not come to the end of its shutdown is ended: PostgreSQL 18 does not when it was asked while it recovered.
         """
         deadline = time.monotonic() + START_SECONDS
+        ending_since = None
         while not self._answers():
+            now = time.monotonic()
             if not self._rejects():
                 return self._answers()
-            if time.monotonic() > deadline:
+            if not self._shuts_down():
+                ending_since = None
+            elif ending_since is None:
+                ending_since = now
+            elif now - ending_since > STOP_SECONDS:
+                self._end(signal.SIGQUIT)
+                return False
+            if now > deadline:
                 raise EmbeddedError(f"PostgreSQL recovers from a crash, or shuts down: try again later; see {self.log}")
             time.sleep(0.05)
         return True
@@ -90,12 +108,21 @@ class Postgres:
         self._create_database()
 
     def stop(self) -> None:
-        """Ask for a fast shutdown and wait; open transactions roll back, nothing committed is lost."""
+        """Ask for a fast shutdown and wait; open transactions roll back, nothing committed is lost.
+
+        One that recovers is told to end at once: it has nothing to roll back, recovers again at its next start, and might
+        never come to the end of a fast shutdown.
+        """
+        recovers = self._rejects() and not self._shuts_down()
+        self._end(signal.SIGQUIT, *(() if recovers else (signal.SIGINT,)))
+
+    def _end(self, last: signal.Signals, *first: signal.Signals) -> None:
+        """Send the server each request in turn, until it is gone. Raises EmbeddedError when it stays all the same."""
         data = place(self.layout).data
         pid = processes.first_number(data / "postmaster.pid")
         if not processes.alive(pid, "postgres", data):
             return
-        for request, seconds in ((signal.SIGINT, STOP_SECONDS), (signal.SIGQUIT, 10.0)):
+        for request, seconds in (*((one, STOP_SECONDS) for one in first), (last, 10.0)):
             with contextlib.suppress(ProcessLookupError):
                 os.kill(pid, request)
             if processes.wait_gone(pid, seconds, self._process):

@@ -9,6 +9,7 @@ import sys
 import tempfile
 import threading
 import time
+from collections.abc import Iterator
 from pathlib import Path
 
 import psutil
@@ -17,7 +18,7 @@ import pytest
 import redis
 
 from osii.embedded import processes
-from osii.embedded.paths import EmbeddedError, Layout, private_directory
+from osii.embedded.paths import DATABASE, EmbeddedError, Layout, private_directory
 from osii.embedded.placement import ELSEWHERE, place
 from osii.embedded.postgres import Postgres
 from osii.embedded.services import Services
@@ -312,6 +313,54 @@ def test_a_server_that_recovers_is_left_in_peace(home, monkeypatch):
     mine.ensure()
     assert server.up()
     assert main_processes(home, "postgres") == [recovering]
+    assert mine.leave()
+
+
+@contextlib.contextmanager
+def recovering(server: Postgres, home: Path) -> Iterator[psutil.Process]:
+    """The server while it recovers from a crash that it has just had, which takes it some tenths of a second."""
+    with server.connect(DATABASE) as connection:
+        connection.execute(
+            "CREATE TABLE kept AS SELECT number, md5(number::text) FROM generate_series(1, 300000) number"
+        )
+    (postgres,) = main_processes(home, "postgres")
+    (checkpointer,) = (one for one in postgres.children() if "checkpointer" in " ".join(one.cmdline()))
+    checkpointer.kill()
+    while not server._rejects():
+        time.sleep(0.001)
+    time.sleep(0.05)
+    yield postgres
+
+
+def kept(server: Postgres) -> int:
+    with server.connect(DATABASE) as connection:
+        return connection.execute("SELECT count(*) FROM kept").fetchone()[0]
+
+
+def test_a_server_that_recovers_is_stopped_when_it_is_told_to(home):
+    mine = services(home)
+    mine.ensure()
+    server = mine.servers[0]
+    with recovering(server, home) as postgres:
+        server.stop()
+        assert not postgres.is_running() or postgres.status() == psutil.STATUS_ZOMBIE
+    assert "received fast shutdown request" not in server.log.read_text(), "it would hang"
+    mine.ensure()
+    assert kept(server) == 300_000
+    assert mine.leave()
+
+
+def test_a_server_that_does_not_come_to_the_end_of_its_shutdown_is_ended_and_started_again(home, monkeypatch):
+    """PostgreSQL 18 hangs when it is asked for a fast shutdown while it recovers."""
+    mine = services(home)
+    mine.ensure()
+    server = mine.servers[0]
+    with recovering(server, home) as postgres:
+        os.kill(postgres.pid, signal.SIGINT)
+    monkeypatch.setattr("osii.embedded.postgres.STOP_SECONDS", 1.0)
+    mine.ensure()
+    assert kept(server) == 300_000
+    assert main_processes(home, "postgres") != [postgres]
     assert mine.leave()
 
 
