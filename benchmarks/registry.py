@@ -109,13 +109,13 @@ def _library() -> tuple[Benchmark, ...]:
             "the first ones", "writing the bytes once"),
         _of("promote", promote_speed, (8, 8), "moving the primary of a document of 1,000 chunks",
             "its update in the database alone", "one commit"),
-        _of("plan", plan_speed, (18, 90), "what a run over the library would do",
+        _of("plan", plan_speed, (20, 120), "what a run over the library would do",
             "the plan of a tenth of the documents", "reading every document's row"),
         _of("documents", many_documents, (57, 100), "the pages of a large library",
             "the same pages of a tenth of the documents", "an empty answer"),
-        _of("chats", many_chats, (53, 500), "the pages over many chats",
+        _of("chats", many_chats, (53, 270), "the pages over many chats",
             "the same pages of a tenth of the chats", "an empty answer"),
-        _of("search", search_speed, (40, 150), "searching chunks by words, by meaning and by both",
+        _of("search", search_speed, (40, 400), "searching chunks by words, by meaning and by both",
             "the same search of a tenth of the chunks", "one round trip"),
     )  # fmt: skip
 
