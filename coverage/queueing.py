@@ -28,6 +28,11 @@ ENDED = {"finished", "failed", "stopped", "canceled"}
 JOB_TIMEOUT_SECONDS = 24 * 3600
 """RQ's own timeout is a last resort; a run has its own lease and limits."""
 
+TAKEN_SECONDS = 60
+"""A job that a worker took and has not begun after so long lost its worker."""
+MET_SECONDS = 10 * TAKEN_SECONDS
+"""How long it is remembered when such a job was met first."""
+
 Function = Callable[..., object] | str
 """What a job calls: a function, or its dotted name where the function's module imports the one that enqueues it."""
 
@@ -82,20 +87,22 @@ def release_stuck(queue: str) -> int:
     how many.
 
     They lie in RQ's intermediate queue and look as if they still waited. RQ itself looks there every ten minutes only, and
-    while a worker runs. A job is dropped a minute after it was first met there. Raises redis.RedisError.
+    while a worker runs, and by the clock of whoever looks: where that was ahead for a moment, a job stayed for as long. A
+    job is dropped a minute of Redis's time after it was first met there. Raises redis.RedisError.
     """
     rq_queue = django_rq.get_queue(queue)
-    between = rq_queue.intermediate_queue
+    between, client = rq_queue.intermediate_queue, rq_queue.connection
     dropped = 0
     for job_id in between.get_job_ids():
-        if job_id in rq_queue.started_job_registry or between.set_first_seen(job_id):
+        met = f"{between.key}:met:{job_id}"
+        if job_id in rq_queue.started_job_registry or client.set(met, "", nx=True, ex=MET_SECONDS):
             continue
-        if between.should_be_cleaned_up(job_id):
+        if MET_SECONDS - client.ttl(met) > TAKEN_SECONDS:
             job = rq_queue.fetch_job(job_id)
             if job is not None:
                 job.delete()
             between.remove(job_id)
-            rq_queue.connection.delete(between.get_first_seen_key(job_id))
+            client.delete(met)
             dropped += 1
     return dropped
 

@@ -4,9 +4,11 @@ lost, kept from others, or done twice. (Under load, `make faults` lets the clock
 from datetime import UTC, datetime, timedelta
 
 import pytest
+import redis
 import time_machine
 from django.utils import timezone
 
+from coverage import queueing
 from coverage.models import Chat
 from extraction import reconcile
 from extraction.models import Run
@@ -57,6 +59,20 @@ def test_a_reconciler_enqueues_and_takes_over_nothing_that_lives(jump: timedelta
     leases.claim(request_run(other.pk, Run.Mode.REST).pk)
     with elsewhere(jump):
         assert reconcile.reconcile_runs() == {"enqueued": 1}
+
+
+def test_a_job_that_was_taken_and_not_begun_waits_no_longer(
+    jump: timedelta, chat: Chat, no_grace: None, rq_connection: redis.Redis
+) -> None:
+    run = request_run(chat.pk, Run.Mode.REST)
+    assert reconcile.reconcile_runs() == {"enqueued": 1}
+    assert rq_connection.lmove("rq:queue:chats", "rq:queue:chats:intermediate")
+    with elsewhere(jump):
+        assert reconcile.reconcile_runs() == {}
+    assert queueing.release_stuck(queueing.CHATS) == 0, "its worker may be about to begin"
+    rq_connection.expire(f"rq:queue:chats:intermediate:met:run-{run.pk}-1", queueing.MET_SECONDS - 61)
+    assert queueing.release_stuck(queueing.CHATS) == 1
+    assert reconcile.reconcile_runs() == {"enqueued": 1}
 
 
 def test_a_failed_run_is_tried_again_after_its_pause(jump: timedelta, chat: Chat, no_grace: None) -> None:

@@ -9,6 +9,7 @@ import pytest
 from django.db import IntegrityError, connection, transaction
 from django.utils import timezone
 
+from coverage import queueing
 from coverage.models import Chat, CoverageEntry, Message
 from coverage.services import delete_message, put_messages
 from extraction import invariants, reconcile
@@ -431,7 +432,7 @@ def test_a_job_that_a_killed_worker_took_and_never_began_is_enqueued_again(rq_co
     Run.objects.update(queued_at=timezone.now() - timedelta(minutes=1))
     assert [reconcile.reconcile_runs()["enqueued"] for _ in range(2)] == [0, 0]  # its worker may be about to begin
 
-    rq_connection.set(f"rq:queue:chats:intermediate:first_seen:{job}", time.time() - 61)
+    rq_connection.expire(f"rq:queue:chats:intermediate:met:{job}", queueing.MET_SECONDS - queueing.TAKEN_SECONDS - 1)
     assert [reconcile.reconcile_runs()["enqueued"] for _ in range(3)] == [0, 1, 0]
     assert rq_connection.lrange("rq:queue:chats", 0, -1) == [job.encode()]
     assert rq_connection.keys("rq:queue:chats:intermediate*") == []
