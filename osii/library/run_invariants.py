@@ -67,6 +67,7 @@ def _ended() -> Iterator[str]:
         good=Count("items", filter=Q(items__status="succeeded")), bad=Count("items", filter=Q(items__status="failed"))
     )
     for run in rows.filter(Q(status="failed", good__gt=0) | Q(status="succeeded", good=0, bad__gt=0)):
-        erased = run.plan["processing_plan"]["eligible_count"] - run.good - run.bad
+        eligible = run.plan.get("processing_plan", {}).get("eligible_count", 0)
+        erased = eligible - run.good - run.bad
         if run.status == "failed" or erased <= 0:
             yield f"run {run.pk} is {run.status}, but {run.good} of its items succeeded and {run.bad} failed"
