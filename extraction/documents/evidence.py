@@ -14,11 +14,15 @@ from graphctx.models import Instance
 
 from ..models import Document
 from .bundle import TEXT
+from .errors import StoreError
 from .store import library_store
 
 
 def stand(file_id: str, instances: Sequence[Instance]) -> list[bool]:
-    """Whether each of a document's instances (saved or not) stands in its primary text; a withdrawn one never does."""
+    """Whether each of a document's instances (saved or not) stands in its primary text; a withdrawn one never does.
+
+    Raises StoreError.
+    """
     if not instances:
         return []
     text = _primary_text(file_id)
@@ -55,7 +59,12 @@ def check() -> Iterator[str]:
     ids = Instance.objects.exclude(document_id="").order_by().values_list("document_id", flat=True).distinct()
     for file_id in list(ids):
         instances = list(Instance.objects.filter(document_id=file_id))
-        for instance, stands in zip(instances, stand(file_id, instances), strict=True):
+        try:
+            standing = stand(file_id, instances)
+        except StoreError as error:
+            yield str(error)
+            continue
+        for instance, stands in zip(instances, standing, strict=True):
             if instance.live != stands:
                 yield f"instance {instance.pk}: live is {instance.live}, but its quote {_says(stands=stands)} {file_id}"
 
@@ -65,11 +74,16 @@ def _says(*, stands: bool) -> str:
 
 
 def _primary_text(file_id: str) -> str:
-    """The text in force; "" when there is none, or when it is not to be read (then nothing can be seen to stand)."""
+    """The text in force; "" when there is none, or when it is missing or damaged (then nothing can be seen to stand).
+
+    Raises StoreError where this process cannot read it now: that says nothing of what stands in it.
+    """
     primary = Document.objects.filter(pk=file_id).values_list("primary", flat=True).first()
     if primary is None:
         return ""
     try:
         return (library_store().version_dir(file_id, primary) / TEXT).read_bytes().decode()
-    except (OSError, UnicodeDecodeError):
+    except (FileNotFoundError, NotADirectoryError, UnicodeDecodeError):
         return ""
+    except OSError as error:
+        raise StoreError("store_unusable", f"the text of {file_id} cannot be read: {error.strerror}") from error

@@ -6,6 +6,7 @@ still have to go, without it nothing happened and only the mark does.
 """
 
 import contextlib
+import json
 from collections.abc import Callable, Collection, Iterable, Iterator
 from pathlib import Path
 from typing import Any
@@ -92,12 +93,24 @@ def finish_removal(store: Store, file_id: str) -> None:
         pass
 
 
+def _told(mark: Path) -> dict[str, Any]:
+    """What the mark says; {} where it was cut off. Raises StoreError where it cannot be read now: a removal that is on
+    record would be taken for one that is not, and its document come back."""
+    try:
+        told = json.loads(mark.read_bytes())
+    except (ValueError, RecursionError):
+        return {}
+    except OSError as error:
+        raise StoreError("store_unusable", f"{mark} cannot be read: {error.strerror}") from error
+    return told if isinstance(told, dict) else {}
+
+
 def settle(store: Store, file_id: str, *, dry_run: bool) -> Iterator[Difference]:
     """The same, saying what it does."""
     mark = store.object_dir(file_id) / REMOVING
     if not mark.is_file():
         return
-    told = files.read_json(mark) or {}
+    told = _told(mark)
     if _is_recorded(told.get("removal"), file_id):
         yield Difference(file_id, "files of what was removed are still there", healed=True)
         if not dry_run:
@@ -110,7 +123,8 @@ def settle(store: Store, file_id: str, *, dry_run: bool) -> Iterator[Difference]
 
 def is_removed(store: Store, file_id: str) -> bool:
     """Whether what is left on disk of a document is that of a recorded removal (a dry run leaves it)."""
-    told = files.read_json(store.object_dir(file_id) / REMOVING) or {}
+    mark = store.object_dir(file_id) / REMOVING
+    told = _told(mark) if mark.is_file() else {}
     return told.get("versions") is None and _is_recorded(told.get("removal"), file_id)
 
 

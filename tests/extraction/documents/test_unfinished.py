@@ -9,8 +9,9 @@ from pathlib import Path
 
 import pytest
 
-from extraction.documents import invariants, services, unfinished
+from extraction.documents import invariants, removal, services, unfinished
 from extraction.documents.errors import StoreError
+from extraction.documents.store import REMOVING
 from extraction.models import Document
 
 from .conftest import tree
@@ -81,3 +82,34 @@ def test_a_change_that_cannot_be_marked_is_not_made(store, changes, monkeypatch)
             change()
         assert raised.value.reason == "store_unusable", name
     assert (tree(store.root), set(Document.objects.values_list("pk", "primary"))) == (before, documents)
+
+
+def unreadable(monkeypatch, name: str) -> None:
+    """Files of this name are there, and this process may open no more."""
+    read = Path.read_bytes
+
+    def refused(path: Path) -> bytes:
+        if path.name == name:
+            raise OSError(errno.EMFILE, os.strerror(errno.EMFILE))
+        return read(path)
+
+    monkeypatch.setattr(Path, "read_bytes", refused)
+
+
+def test_a_removal_whose_mark_cannot_be_read_now_is_not_taken_for_one_that_was_never_carried_out(
+    store, extracted, monkeypatch
+):
+    file_id = extracted().document_id
+    with monkeypatch.context() as patch:
+        patch.setattr(removal, "_remove_files", lambda *_arguments: None)  # killed after the rows were gone
+        services.remove_document(file_id, "tests")
+    assert store.has_object(file_id)
+    store.mark(file_id)
+    with monkeypatch.context() as patch:
+        unreadable(patch, REMOVING)
+        unfinished.heal_marked(grace=0)
+        assert store.has_object(file_id)
+        assert store.marks(0) == [(file_id, "")]
+    unfinished.heal_marked(grace=0)
+    assert not store.has_object(file_id)
+    assert not Document.objects.exists(), "what was erased does not come back"

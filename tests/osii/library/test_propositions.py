@@ -1,5 +1,9 @@
 """What a document states goes into its learner's graph, once per extraction, and stands with the primary text."""
 
+import errno
+import os
+from pathlib import Path
+
 import pytest
 from django.utils.html import escape
 from rq import Queue
@@ -8,6 +12,8 @@ from coverage.queueing import LIBRARY
 from coverage.services import get_or_create_learner
 from extraction import invariants as extraction_invariants
 from extraction.documents import evidence, reading, removal, selectors, services
+from extraction.documents.bundle import TEXT
+from extraction.documents.errors import StoreError
 from extraction.merging import resolving
 from extraction.models import Batch, Candidate, Document, Resolution, ReviewSetting
 from extraction.workers.rules import RulesWorker
@@ -50,6 +56,30 @@ def test_the_whole_text_is_read_and_every_quote_stands_in_it(owned):
     assert set(Candidate.objects.values_list("understanding", flat=True)) == {None}
     assert any("Calvin cycle" in one.text for one in Proposition.objects.all())
     assert not Proposition.objects.filter(kind__in=("preference", "decision")).exists()
+    assert check() == []
+
+
+def test_a_text_that_cannot_be_opened_for_a_moment_says_nothing_of_its_evidence(owned, variant, monkeypatch):
+    """A worker without an open file left once wrote evidence that was not live, and nothing set it right."""
+    text = selectors.primary_text(owned.pk)
+    outputs.make(owned.pk, "propositions")
+    live = set(Instance.objects.values_list("pk", "live"))
+    read = Path.read_bytes
+
+    def refused(path: Path) -> bytes:
+        if path.name == TEXT:
+            raise OSError(errno.EMFILE, os.strerror(errno.EMFILE))
+        return read(path)
+
+    monkeypatch.setattr(Path, "read_bytes", refused)
+    with pytest.raises(StoreError, match="cannot be read: Too many open files"):
+        evidence.stand(owned.pk, list(Instance.objects.all()))
+    with pytest.raises(StoreError, match="cannot be read"):
+        evidence.refresh(owned.pk)
+    assert [line for line in evidence.check() if "cannot be read" in line]
+    monkeypatch.undo()
+    assert set(Instance.objects.values_list("pk", "live")) == live
+    assert selectors.primary_text(owned.pk) == text
     assert check() == []
 
 
