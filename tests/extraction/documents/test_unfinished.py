@@ -2,9 +2,8 @@
 
 import errno
 import os
-import resource
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager, suppress
+from collections.abc import Callable
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
@@ -15,21 +14,9 @@ from extraction.documents.store import REMOVING
 from extraction.models import Document
 
 from .conftest import tree
+from .starving import files_left, unreadable
 
 pytestmark = pytest.mark.django_db(transaction=True)
-
-
-@contextmanager
-def files_left(count: int) -> Iterator[None]:
-    """This process may open so many more files."""
-    limits = resource.getrlimit(resource.RLIMIT_NOFILE)
-    opened = {int(name) for name in os.listdir("/proc/self/fd")}  # noqa: PTH208 (names, not paths)
-    free = (number for number in range(limits[0]) if number not in opened)
-    resource.setrlimit(resource.RLIMIT_NOFILE, ([next(free) for _ in range(count + 1)][-1], limits[1]))
-    try:
-        yield
-    finally:
-        resource.setrlimit(resource.RLIMIT_NOFILE, limits)
 
 
 @pytest.fixture
@@ -84,18 +71,6 @@ def test_a_change_that_cannot_be_marked_is_not_made(store, changes, monkeypatch)
     assert (tree(store.root), set(Document.objects.values_list("pk", "primary"))) == (before, documents)
 
 
-def unreadable(monkeypatch, name: str) -> None:
-    """Files of this name are there, and this process may open no more."""
-    read = Path.read_bytes
-
-    def refused(path: Path) -> bytes:
-        if path.name == name:
-            raise OSError(errno.EMFILE, os.strerror(errno.EMFILE))
-        return read(path)
-
-    monkeypatch.setattr(Path, "read_bytes", refused)
-
-
 def test_a_removal_whose_mark_cannot_be_read_now_is_not_taken_for_one_that_was_never_carried_out(
     store, extracted, monkeypatch
 ):
@@ -105,8 +80,7 @@ def test_a_removal_whose_mark_cannot_be_read_now_is_not_taken_for_one_that_was_n
         services.remove_document(file_id, "tests")
     assert store.has_object(file_id)
     store.mark(file_id)
-    with monkeypatch.context() as patch:
-        unreadable(patch, REMOVING)
+    with unreadable(REMOVING):
         unfinished.heal_marked(grace=0)
         assert store.has_object(file_id)
         assert store.marks(0) == [(file_id, "")]

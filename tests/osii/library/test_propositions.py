@@ -1,9 +1,5 @@
 """What a document states goes into its learner's graph, once per extraction, and stands with the primary text."""
 
-import errno
-import os
-from pathlib import Path
-
 import pytest
 from django.utils.html import escape
 from rq import Queue
@@ -22,6 +18,7 @@ from graphctx.models import Instance, Proposition
 from osii.library import outputs
 from osii.library.base import MethodRefused
 from osii.library.models import Output
+from tests.extraction.documents.starving import unreadable
 from tests.osii import rows
 from tests.osii.api import staff_caller
 
@@ -59,25 +56,17 @@ def test_the_whole_text_is_read_and_every_quote_stands_in_it(owned):
     assert check() == []
 
 
-def test_a_text_that_cannot_be_opened_for_a_moment_says_nothing_of_its_evidence(owned, variant, monkeypatch):
+def test_a_text_that_cannot_be_opened_for_a_moment_says_nothing_of_its_evidence(owned):
     """A worker without an open file left once wrote evidence that was not live, and nothing set it right."""
     text = selectors.primary_text(owned.pk)
     outputs.make(owned.pk, "propositions")
     live = set(Instance.objects.values_list("pk", "live"))
-    read = Path.read_bytes
-
-    def refused(path: Path) -> bytes:
-        if path.name == TEXT:
-            raise OSError(errno.EMFILE, os.strerror(errno.EMFILE))
-        return read(path)
-
-    monkeypatch.setattr(Path, "read_bytes", refused)
-    with pytest.raises(StoreError, match="cannot be read: Too many open files"):
-        evidence.stand(owned.pk, list(Instance.objects.all()))
-    with pytest.raises(StoreError, match="cannot be read"):
-        evidence.refresh(owned.pk)
-    assert [line for line in evidence.check() if "cannot be read" in line]
-    monkeypatch.undo()
+    with unreadable(TEXT):
+        with pytest.raises(StoreError, match="cannot be read: Too many open files"):
+            evidence.stand(owned.pk, list(Instance.objects.all()))
+        with pytest.raises(StoreError, match="cannot be read"):
+            evidence.refresh(owned.pk)
+        assert [line for line in evidence.check() if "cannot be read" in line]
     assert set(Instance.objects.values_list("pk", "live")) == live
     assert selectors.primary_text(owned.pk) == text
     assert check() == []
